@@ -1,0 +1,265 @@
+"""Every error tfrio raises, and the one place where native faults become exceptions.
+
+An error says what is wrong, where (path, record, byte offset, feature) and what to do next. Each
+leaf is also the built-in a caller would catch without knowing tfrio. All of them can be rebuilt
+from their message alone and keep their attributes through pickling, so that they survive a
+worker process.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = [
+    "CorruptRecordError",
+    "DecodeError",
+    "EncodeError",
+    "FeatureKindError",
+    "GeoError",
+    "IndexFileError",
+    "MissingExtraError",
+    "MissingFeatureError",
+    "NotTFRecordError",
+    "SchemaError",
+    "TfrioError",
+    "TfrioWarning",
+    "UsageError",
+    "from_fault",
+    "require",
+]
+
+
+class TfrioWarning(UserWarning):
+    """Warn about data that is usable but probably not what the user expects."""
+
+
+class TfrioError(Exception):
+    """Base of all errors of tfrio.
+
+    Args:
+        message: The whole sentence a person reads, place and remedy included.
+        path: File or URL, where known.
+        record: Index of the record in its file, from 0.
+        offset: Byte offset of the record in the uncompressed data.
+        feature: Name of the feature.
+        field: Part of the record: ``"header"``, ``"payload"`` or ``"footer"``.
+        expected: What should have stood there (bytes, a CRC, a number of values).
+        got: What did stand there.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        path: str | None = None,
+        record: int | None = None,
+        offset: int | None = None,
+        feature: str | None = None,
+        field: str | None = None,
+        expected: int | None = None,
+        got: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.record = record
+        self.offset = offset
+        self.feature = feature
+        self.field = field
+        self.expected = expected
+        self.got = got
+
+    def __str__(self) -> str:
+        """Return the message (a KeyError would show its repr)."""
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as class, message and attributes."""
+        return (type(self), (self.message,), self.__dict__)
+
+
+class CorruptRecordError(TfrioError, ValueError, RuntimeError):
+    """A record is damaged: a checksum differs or bytes are missing."""
+
+
+class NotTFRecordError(TfrioError, ValueError):
+    """The file is something else than a TFRecord file."""
+
+
+class DecodeError(TfrioError, ValueError):
+    """A payload is not a well-formed tf.train.Example or SequenceExample."""
+
+
+class SchemaError(TfrioError, ValueError):
+    """The data does not fit the schema."""
+
+
+class FeatureKindError(SchemaError, TypeError):
+    """A feature is stored as another kind than was asked for."""
+
+
+class MissingFeatureError(SchemaError, KeyError):
+    """A required feature is absent from a record."""
+
+
+class EncodeError(TfrioError, ValueError):
+    """A value cannot be stored without changing it."""
+
+
+class IndexFileError(TfrioError, ValueError):
+    """An index file is damaged or was made for other data."""
+
+
+class GeoError(TfrioError, ValueError):
+    """Patches, mixer, grid or georeference do not fit together."""
+
+
+class MissingExtraError(TfrioError, ImportError):
+    """An optional package is not installed."""
+
+
+class UsageError(TfrioError, ValueError):
+    """The call itself is wrong: an unknown option or an impossible combination."""
+
+
+class Fault(Protocol):
+    """What native code says when it stops (see ``tfrio._core.Fault``)."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def field(self) -> str: ...
+    @property
+    def expected(self) -> int: ...
+    @property
+    def got(self) -> int: ...
+    @property
+    def feature(self) -> bytes: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def reason(self) -> str: ...
+
+
+_KINDS = {0: "no kind", 1: "bytes_list", 2: "float_list", 3: "int64_list"}
+_ASKED = {1: "bytes", 2: "float", 3: "int64"}
+
+
+def _framing_text(fault: Fault, record: int, offset: int) -> str:
+    where = f"record {record} at offset {offset}"
+    match fault.code:
+        case "length-crc":
+            return (
+                f"length checksum mismatch at offset {offset} (record {record}): "
+                f"stored {fault.got:08x}, computed {fault.expected:08x}"
+            )
+        case "payload-crc":
+            return (
+                f"payload checksum mismatch in {where}: "
+                f"stored {fault.got:08x}, computed {fault.expected:08x}"
+            )
+        case "too-long":
+            return f"{where} claims {fault.expected} bytes but {fault.got} remain"
+        case "footer-cut":
+            return f"footer cut: {fault.got} of {fault.expected} bytes; {where}"
+        case _:
+            part = fault.field
+            return f"{part} cut: {fault.got} of {fault.expected} bytes at offset {offset}"
+
+
+def _framing_error(fault: Fault, path: str, record: int, offset: int) -> TfrioError:
+    text = (
+        f"{path}: {_framing_text(fault, record, offset)}; {record} whole records precede. "
+        "Run `tfrio verify` for a full account, `tfrio repair` to keep every whole record, "
+        'or read with errors="skip"'
+    )
+    return CorruptRecordError(
+        text,
+        path=path,
+        record=record,
+        offset=offset,
+        field=fault.field,
+        expected=fault.expected,
+        got=fault.got,
+    )
+
+
+def _schema_error(fault: Fault, name: str, where: str, place: dict[str, Any]) -> TfrioError:
+    step = f", step {fault.step}" if fault.step >= 0 else ""
+    if fault.code == "kind":
+        asked = _ASKED.get(fault.expected, "?")
+        return FeatureKindError(
+            f"feature '{name}' is {_KINDS.get(fault.got, '?')} but {asked} was asked"
+            f"{step}; declare {_ASKED.get(fault.got, 'another kind')}. {where}",
+            **place,
+        )
+    if fault.code == "count":
+        return SchemaError(
+            f"feature '{name}': {fault.got} values, expected {fault.expected}, "
+            f"record {place['record']}{step}. Declare another shape, or ragged. {where}",
+            **place,
+        )
+    return SchemaError(f"feature '{name}' is not in the schema. {where}", **place)
+
+
+def from_fault(fault: Fault, *, path: str, record: int, offset: int) -> TfrioError:
+    """Turn a native fault into the exception to raise.
+
+    Args:
+        fault: What the native core reported.
+        path: The file, for the message.
+        record: Index of the record in the file, from 0.
+        offset: Byte offset of the record's header in the uncompressed file.
+
+    Returns:
+        The exception, not yet raised.
+    """
+    if fault.field:
+        return _framing_error(fault, path, record, offset)
+    name = fault.feature.decode("utf-8", "backslashreplace")
+    where = f"{path}, record {record} at offset {offset}"
+    place: dict[str, Any] = {
+        "path": path,
+        "record": record,
+        "offset": offset,
+        "feature": name or None,
+        "expected": fault.expected,
+        "got": fault.got,
+    }
+    if fault.code in ("kind", "count", "unknown"):
+        return _schema_error(fault, name, where, place)
+    inside = f" of feature '{name}'" if name else ""
+    return DecodeError(
+        f"the payload is not a well-formed tf.train.Example: {fault.reason}{inside} "
+        f"at payload byte {fault.at}. {where}. Read raw payloads with tfrio.read_records if it "
+        "holds another message",
+        **place,
+    )
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import an optional package.
+
+    Args:
+        module: Name of the module to import.
+        extra: The extra of tfrio that installs it.
+
+    Returns:
+        The imported module.
+
+    Raises:
+        MissingExtraError: The package is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"this needs the package '{module.partition('.')[0]}' ({error}): "
+            f"pip install 'tfrio[{extra}]'"
+        ) from error

@@ -1,0 +1,101 @@
+"""Words of the domain as types, so that x and y, rows and columns cannot be swapped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from tfrio.errors import UsageError
+
+__all__ = ["XY", "Affine6", "PathLike", "PathsLike", "RecordSpan", "Shape"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+PathsLike: TypeAlias = PathLike | Iterable[PathLike]
+
+
+@dataclass(frozen=True, slots=True)
+class XY:
+    """A pair in Earth Engine's order: x (columns, width) first, then y (rows, height)."""
+
+    x: int
+    y: int
+
+    @classmethod
+    def of(cls, value: XY | int | Iterable[int], *, name: str = "pair", least: int = 1) -> XY:
+        """Check a pair given by a user.
+
+        Args:
+            value: An ``XY``, two integers (x, y), or one integer for both.
+            name: What the pair is called in the error.
+            least: The smallest value allowed.
+
+        Returns:
+            The checked pair.
+
+        Raises:
+            UsageError: Not two integers, or one of them below ``least``.
+        """
+        if isinstance(value, XY):
+            parts = (value.x, value.y)
+        elif isinstance(value, int):
+            parts = (value, value)
+        else:
+            parts = tuple(value)  # type: ignore[assignment]
+        whole = all(isinstance(p, int) and not isinstance(p, bool) for p in parts)
+        if len(parts) != 2 or not whole or min(parts) < least:
+            raise UsageError(
+                f"{name} must be two whole numbers (x, y), each at least {least}; got {value!r}"
+            )
+        return cls(*parts)
+
+    @property
+    def shape(self) -> Shape:
+        """Return the same extent as an array shape (height, width)."""
+        return Shape(self.y, self.x)
+
+    def __str__(self) -> str:
+        """Return ``256x128`` (x first)."""
+        return f"{self.x}x{self.y}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a two-dimensional array: rows first, in pixels."""
+
+    height: int
+    width: int
+
+    @property
+    def size(self) -> int:
+        """Return the number of pixels."""
+        return self.height * self.width
+
+    @property
+    def xy(self) -> XY:
+        """Return the same extent in Earth Engine's order."""
+        return XY(self.width, self.height)
+
+
+class Affine6(NamedTuple):
+    """Six terms from pixel (column, row) to map (x, y): x = a*col + b*row + c, y = d*col + e*row + f.
+
+    The order is that of Earth Engine's ``doubleMatrix`` and of ``affine.Affine(*terms)``,
+    not GDAL's.
+    """
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSpan:
+    """Where a payload lies in the uncompressed data, in bytes."""
+
+    offset: int
+    length: int
