@@ -1,0 +1,18 @@
+"""Fixtures for every test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder of real files and case tables beside the checkout, or skip."""
+    folder = REPOSITORY.parent / "shared"
+    if not (folder / "fixtures").is_dir():
+        pytest.skip("the folder of shared fixtures is not beside this checkout")
+    return folder
