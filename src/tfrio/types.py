@@ -79,7 +79,7 @@ class Shape:
 
 
 class Affine6(NamedTuple):
-    """Six terms from pixel (column, row) to map (x, y): x = a*col + b*row + c, y = d*col + e*row + f.
+    """Six terms from pixel to map: x = a * column + b * row + c, y = d * column + e * row + f.
 
     The order is that of Earth Engine's ``doubleMatrix`` and of ``affine.Affine(*terms)``,
     not GDAL's.
