@@ -1,0 +1,82 @@
+"""The entry of the command line: the list of commands, and errors turned into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfrio.cli.output import fail
+from tfrio.errors import TfrioError, TfrioWarning, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main", "run"]
+
+_COMMANDS = {
+    "demo": "tfrio.cli.demo.command",
+}
+"""Each command and the module that holds it; loaded when called, so that `--help` is quick."""
+
+
+class _Commands(click.Group):
+    """Commands loaded when asked for, listed in the order of the road a user walks."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module: Any = importlib.import_module(_COMMANDS[cmd_name])
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 fine, 1 a problem in the data, 2 wrong use.",
+)
+@click.version_option(package_name="tfrio", message="tfrio %(version)s")
+def main() -> None:
+    """Read, check, write and convert TFRecord files, without TensorFlow.
+
+    \b
+    New here?         tfrio demo
+    What is in it?    tfrio info FILE
+    Is it whole?      tfrio verify FOLDER
+    """
+
+
+def _show_warning(message: Warning | str, *_rest: object) -> None:
+    click.echo(f"tfrio: warning: {' '.join(str(message).split())}", err=True)
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit status.
+
+    Args:
+        arguments: What was typed after `tfrio`; by default this process's own arguments.
+    """
+    with warnings.catch_warnings():
+        # Warnings about data are lines for the user, however Python was started.
+        warnings.simplefilter("always", TfrioWarning)
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        try:
+            main(args=arguments, prog_name="tfrio")
+        except UsageError as error:
+            fail(str(error), 2)
+        except (TfrioError, OSError) as error:
+            fail(_os_text(error) if isinstance(error, OSError) else str(error), 1)
+
+
+def _os_text(error: OSError) -> str:
+    """Write an operating system's error as place and reason."""
+    if error.filename is None:
+        return str(error)
+    reason = (error.strerror or type(error).__name__).lower()
+    return f"{error.filename}: {reason}. Check the path (folders and globs such as 'a/*' work too)"
