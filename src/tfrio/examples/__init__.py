@@ -1,0 +1,1 @@
+"""Records to features and back: schema, columns, decoding and encoding of tf.train.Example."""

@@ -1,0 +1,223 @@
+"""Columns of a batch: fixed arrays, ragged lists, bytes, and the mask of what is present."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrio.errors import UsageError
+
+__all__ = ["Array", "Batch", "BytesColumn", "Column", "Ragged"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Column: TypeAlias = Union[Array, "BytesColumn", "Ragged", "list[Any]"]
+
+
+class BytesColumn(Sequence[bytes]):
+    """Many byte strings in one buffer: value i is ``data[offsets[i]:offsets[i + 1]]``.
+
+    Values keep every byte, trailing NULs too. Two columns are equal where all values are.
+
+    Args:
+        data: uint8 array, all values one after another.
+        offsets: int64 array of n + 1 positions in ``data``, ascending.
+    """
+
+    __slots__ = ("data", "offsets")
+
+    def __init__(self, data: Array, offsets: Array) -> None:
+        self.data = data
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, values: Iterable[bytes]) -> BytesColumn:
+        """Join byte strings into one column.
+
+        Args:
+            values: The byte strings.
+
+        Returns:
+            A column of as many values.
+        """
+        parts = list(values)
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
+        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> BytesColumn: ...
+    def __getitem__(self, index: int | slice) -> bytes | BytesColumn:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return BytesColumn(self.data, self.offsets[start : max(start, stop) + 1])
+            return BytesColumn.of([self[i] for i in range(start, stop, step)])
+        i = _checked(index, len(self))
+        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, bytes | str):
+            return NotImplemented
+        return self.tolist() == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"BytesColumn({len(self)} values, {self.nbytes} bytes)"
+
+    @property
+    def nbytes(self) -> int:
+        """Return the number of bytes of all values together."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+    def tolist(self) -> list[bytes]:
+        """Return the values as a list of ``bytes``."""
+        first = int(self.offsets[0])
+        whole = self.data[first : int(self.offsets[-1])].tobytes()
+        bounds = (self.offsets - first).tolist()
+        return [whole[a:b] for a, b in pairwise(bounds)]
+
+    def views(self) -> list[memoryview]:
+        """Return the values as views into the buffer, nothing copied."""
+        whole = self.data.data
+        bounds = self.offsets.tolist()
+        return [whole[a:b] for a, b in pairwise(bounds)]
+
+    def decode(self) -> list[str]:
+        """Return the values as text.
+
+        Returns:
+            One string a value.
+
+        Raises:
+            UnicodeDecodeError: A value is not UTF-8.
+        """
+        return [str(value, "utf-8") for value in self.tolist()]
+
+
+class Ragged(Sequence[Any]):
+    """Lists of differing length: list i is ``values[offsets[i]:offsets[i + 1]]``.
+
+    ``values`` may be an array whose first axis is cut into lists, a ``BytesColumn``, or again a
+    ``Ragged`` (feature lists: rows of steps of values).
+
+    Args:
+        values: All lists one after another.
+        offsets: int64 array of n + 1 positions in ``values``, ascending.
+    """
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: Column, offsets: Array) -> None:
+        self.values = values
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Column: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ragged: ...
+    def __getitem__(self, index: int | slice) -> Column | Ragged:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                raise UsageError("a ragged column is sliced with step 1 only")
+            return Ragged(self.values, self.offsets[start : max(start, stop) + 1])
+        i = _checked(index, len(self))
+        return self.values[int(self.offsets[i]) : int(self.offsets[i + 1])]
+
+    def __repr__(self) -> str:
+        return f"Ragged({len(self)} lists, {int(self.offsets[-1] - self.offsets[0])} values)"
+
+    @property
+    def lengths(self) -> Array:
+        """Return the length of each list, int64 array (n,)."""
+        return np.diff(self.offsets)
+
+    def tolist(self) -> list[Any]:
+        """Return nested Python lists."""
+        inner = self.values if isinstance(self.values, list) else self.values.tolist()
+        bounds = self.offsets.tolist()
+        return [inner[a:b] for a, b in pairwise(bounds)]
+
+    def padded(self, fill: float = 0, *, length: int | None = None) -> Array:
+        """Return one array, short lists filled up at the end.
+
+        Args:
+            fill: Value behind the end of each list.
+            length: Length of the padded axis; None takes the longest list.
+
+        Returns:
+            Array (n, length, ...) of the values' type. The true lengths are ``lengths``.
+
+        Raises:
+            UsageError: The values are not numbers, or a list is longer than ``length``.
+        """
+        if not isinstance(self.values, np.ndarray):
+            raise UsageError("only lists of numbers can be padded; pad inner lists first")
+        lengths = self.lengths
+        longest = int(lengths.max(initial=0))
+        width = longest if length is None else length
+        if longest > width:
+            where = int(lengths.argmax())
+            raise UsageError(f"list {where} has {longest} values, more than length={width}")
+        out = np.full((len(self), width, *self.values.shape[1:]), fill, self.values.dtype)
+        out[np.arange(width) < lengths[:, None]] = self.values[self.offsets[0] : self.offsets[-1]]
+        return out
+
+
+class Batch(dict[str, Any]):
+    """The columns of some records, by feature name.
+
+    Numbers of fixed shape are arrays (rows, ...), bytes are ``BytesColumn``, lists of free length
+    are ``Ragged``; arrays whose shape differs from record to record are plain lists of arrays.
+
+    Args:
+        columns: Column by feature name.
+        present: bool array (rows,) by feature name; False where the feature is absent.
+        rows: Number of records.
+    """
+
+    def __init__(self, columns: dict[str, Any], *, present: dict[str, Array], rows: int) -> None:
+        super().__init__(columns)
+        self.present = present
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_batch, (dict(self), self.present, self.rows)
+
+    def __repr__(self) -> str:
+        lines = [f"  {name}: {_brief(column)}" for name, column in self.items()]
+        return "\n".join([f"Batch of {self.rows} records", *lines])
+
+
+def _rebuild_batch(columns: dict[str, Any], present: dict[str, Array], rows: int) -> Batch:
+    return Batch(columns, present=present, rows=rows)
+
+
+def _brief(column: object) -> str:
+    if isinstance(column, np.ndarray):
+        return f"{column.dtype} {column.shape}"
+    if isinstance(column, list):
+        return f"list of {len(column)}"
+    return repr(column)
+
+
+def _checked(index: int, size: int) -> int:
+    if not -size <= index < size:
+        raise IndexError(f"index {index} of {size}")
+    return index % size if size else index
