@@ -1,0 +1,55 @@
+// The implementations of CRC32C and the arithmetic they share. Internal to the core.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tfrio::crc {
+
+/// One implementation. `update` and `blocks` work on the raw register: inverted before and after
+/// by the caller. `blocks` starts every block from `state`.
+struct Backend {
+  std::string_view name;
+  bool (*supported)();
+  std::uint32_t (*update)(std::uint32_t state, const std::uint8_t* data, std::size_t size);
+  std::uint32_t (*word)(std::uint32_t state, std::uint64_t word);
+  void (*blocks)(std::uint32_t state, const std::uint8_t* first, std::size_t stride,
+                 std::size_t length, std::size_t n, std::uint32_t* out);
+};
+
+/// The Castagnoli polynomial with the bits reflected: bit 31 is the coefficient of x^0.
+inline constexpr std::uint32_t kPolynomial = 0x82F63B78u;
+
+/// Return x^n modulo the polynomial, reflected. Feeding zero bits multiplies the register by x, so
+/// this is what moves a CRC past n bits.
+constexpr std::uint32_t power_of_x(std::size_t n) {
+  std::uint32_t value = 0x80000000u;
+  for (std::size_t i = 0; i < n; ++i) value = (value >> 1) ^ ((value & 1) ? kPolynomial : 0);
+  return value;
+}
+
+using Table = std::array<std::array<std::uint32_t, 256>, 8>;
+
+/// The slicing-by-8 tables: entry [k][b] is the register after byte b and k zero bytes.
+extern const Table kTable;
+
+extern const Backend kTableBackend;
+#if defined(__x86_64__) || defined(_M_X64)
+#define TFRIO_X86 1
+extern const Backend kSse42Backend;
+extern const Backend kAvx512Backend;
+#elif defined(__aarch64__) && (defined(__linux__) || defined(__APPLE__))
+#define TFRIO_ARM 1
+extern const Backend kArmBackend;
+#endif
+
+/// Call `update` for each block on its own: the `blocks` of an implementation without lock step.
+template <auto Update>
+void one_by_one(std::uint32_t state, const std::uint8_t* first, std::size_t stride,
+                std::size_t length, std::size_t n, std::uint32_t* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = Update(state, first + i * stride, length);
+}
+
+}  // namespace tfrio::crc

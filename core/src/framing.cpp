@@ -1,0 +1,108 @@
+// Walking, finding and writing framed records.
+#include "tfrio/framing.hpp"
+
+namespace tfrio {
+namespace {
+
+void set(Fault& fault, FaultCode code, std::uint64_t expected, std::uint64_t got) {
+  fault.code = code;
+  fault.expected = expected;
+  fault.got = got;
+}
+
+bool header_matches(const std::uint8_t* p) {
+  return mask_crc(crc32c_word(load64(p))) == load32(p + 8);
+}
+
+/// Call `visit(offset, length)` for every good record; the common walk of scan and count.
+template <class Visit>
+Progress walk(Bytes data, std::size_t start, const FrameOptions& options, Visit visit) {
+  Progress progress;
+  std::size_t offset = start;
+  while (options.max_records < 0 || progress.records < options.max_records) {
+    const auto length = whole_record(data, offset, options.final, progress.fault);
+    if (!length) break;
+    if (options.verify_payload && !payload_matches(data, offset, *length, progress.fault)) break;
+    visit(offset, *length);
+    offset += *length + kFrameSize;
+    ++progress.records;
+  }
+  progress.consumed = static_cast<std::int64_t>(offset - start);
+  progress.fault.record = progress.records;
+  progress.fault.offset = static_cast<std::int64_t>(offset);
+  return progress;
+}
+
+}  // namespace
+
+std::optional<std::size_t> whole_record(Bytes data, std::size_t offset, bool final, Fault& fault) {
+  const std::size_t rest = data.size() - offset;
+  if (rest < kHeaderSize) {
+    if (final && rest > 0) set(fault, FaultCode::header_cut, kHeaderSize, rest);
+    return std::nullopt;
+  }
+  const std::uint8_t* header = data.data() + offset;
+  const std::uint64_t length = load64(header);
+  const std::uint32_t crc = mask_crc(crc32c_word(length)), stored = load32(header + 8);
+  if (crc != stored) {
+    set(fault, FaultCode::length_crc, crc, stored);
+    return std::nullopt;
+  }
+  const std::uint64_t here = rest - kHeaderSize;
+  if (length <= here && here - length >= kFooterSize) return length;
+  if (length > kMaxPayload) {
+    set(fault, FaultCode::too_long, length, here);
+  } else if (final && length > here) {
+    set(fault, FaultCode::payload_cut, length, here);
+  } else if (final) {
+    set(fault, FaultCode::footer_cut, kFooterSize, here - length);
+  }
+  return std::nullopt;
+}
+
+bool payload_matches(Bytes data, std::size_t offset, std::size_t length, Fault& fault) {
+  const std::uint8_t* payload = data.data() + offset + kHeaderSize;
+  const std::uint32_t crc = mask_crc(crc32c({payload, length})), stored = load32(payload + length);
+  if (crc == stored) return true;
+  set(fault, FaultCode::payload_crc, crc, stored);
+  return false;
+}
+
+Progress scan(Bytes data, std::size_t start, const FrameOptions& options, Buffer<Span>& spans) {
+  return walk(data, start, options, [&spans](std::size_t offset, std::size_t length) {
+    spans.push_back(
+        {static_cast<std::int64_t>(offset + kHeaderSize), static_cast<std::int64_t>(length)});
+  });
+}
+
+Progress count(Bytes data, std::size_t start, const FrameOptions& options) {
+  return walk(data, start, options, [](std::size_t, std::size_t) {});
+}
+
+Found find_record(Bytes data, std::size_t start, bool final) {
+  for (std::size_t at = start; at + kHeaderSize <= data.size(); ++at) {
+    const std::uint64_t length = load64(data.data() + at);
+    if (length > kMaxPayload || !header_matches(data.data() + at)) continue;
+    const std::uint64_t here = data.size() - at - kHeaderSize;
+    if (length + kFooterSize > here) {
+      if (!final) return {static_cast<std::int64_t>(at), false};
+      continue;
+    }
+    Fault fault;
+    if (payload_matches(data, at, length, fault)) return {static_cast<std::int64_t>(at), true};
+  }
+  return {-1, true};
+}
+
+void write_header(std::uint8_t* out, std::uint64_t length) {
+  store64(out, length);
+  store32(out + 8, mask_crc(crc32c_word(length)));
+}
+
+void write_record(std::uint8_t* out, Bytes payload) {
+  write_header(out, payload.size());
+  if (!payload.empty()) std::memcpy(out + kHeaderSize, payload.data(), payload.size());
+  store32(out + kHeaderSize + payload.size(), mask_crc(crc32c(payload)));
+}
+
+}  // namespace tfrio
