@@ -12,7 +12,7 @@ using namespace nb::literals;
 
 /// Result of scan().
 struct ScanResult {
-  Array<std::int64_t> spans;
+  nb::object spans;
   std::int64_t consumed;
   std::optional<Fault> fault;
 };
@@ -43,7 +43,7 @@ ScanResult py_scan(const BytesArgument& data, std::int64_t start, std::int64_t m
     progress = scan(data.bytes(), first, {max_records, verify_payload, final}, spans);
   }
   const std::size_t rows = spans.size();
-  return {to_array<std::int64_t>(std::move(spans), {rows, 2}), progress.consumed,
+  return {nb::cast(to_array<std::int64_t>(std::move(spans), {rows, 2})), progress.consumed,
           fault_of(progress)};
 }
 
@@ -124,7 +124,8 @@ void bind_crc(nb::module_& module) {
 
 void bind_framing(nb::module_& module) {
   nb::class_<ScanResult>(module, "Scan", "Records found by scan().")
-      .def_ro("spans", &ScanResult::spans, "int64 (n, 2): offset and length of each payload.")
+      .def_ro("spans", &ScanResult::spans, TFRIO_ARRAY_GETTER("spans", "int64"),
+              "int64 (n, 2): offset and length of each payload.")
       .def_ro("consumed", &ScanResult::consumed, "Bytes of whole, good records.")
       .def_ro("fault", &ScanResult::fault, "Why the scan stopped, or None.");
   nb::class_<CountResult>(module, "Count", "Records counted by count().")

@@ -3,10 +3,9 @@ Native core of tfrio: checksums, framing, Examples to columns and back.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy
-from numpy.typing import NDArray
+import numpy.typing
 from typing_extensions import Buffer
 
 
@@ -91,7 +90,7 @@ class Scan:
     """Records found by scan()."""
 
     @property
-    def spans(self) -> Annotated[NDArray[numpy.int64], dict(order='C')]:
+    def spans(self) -> numpy.typing.NDArray[numpy.int64]:
         """int64 (n, 2): offset and length of each payload."""
 
     @property

@@ -76,6 +76,10 @@ Array<T> to_array(Buffer<T>&& buffer) {
   return to_array<T, T>(std::move(buffer), {size});
 }
 
+/// The annotation of a read-only attribute that holds an array of `type`.
+#define TFRIO_ARRAY_GETTER(name, type) \
+  nb::for_getter(nb::sig("def " name "(self) -> numpy.typing.NDArray[numpy." type "]"))
+
 /// One native object serves one thread at a time; the GIL does not guard it, being released.
 class InUse {
  public:
