@@ -13,7 +13,7 @@ export PIP_ROOT_USER_ACTION := ignore
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 PIP := $(PY) -m pip install --quiet
-NATIVE := CMakeLists.txt $(wildcard src/tfrio/*.cpp) \
+NATIVE := CMakeLists.txt $(wildcard src/tfrio/*.cpp src/tfrio/*.hpp) \
 	$(shell find core -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name 'CMakeLists.txt' 2>/dev/null)
 
 .PHONY: help demo test lint types sanitize bench bench-peers docs fuzz build format clean
