@@ -1,0 +1,62 @@
+"""The orientation check: a swap of axes is seen, a poor model is not accused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfrio.geo.assemble_check import orientations, score_orientations
+
+
+def scenes(n: int = 12, height: int = 24, width: int = 40) -> np.ndarray:
+    """Return smooth random fields of shape (n, 2, height, width)."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(n, 2, height + 8, width + 8))
+    total = np.zeros((n, 2, height, width))
+    for down in range(8):
+        for right in range(8):
+            total += noise[:, :, down : down + height, right : right + width]
+    return total
+
+
+def written_by_columns(planes: np.ndarray) -> np.ndarray:
+    """Return what a reader sees of planes whose axes were swapped before flattening."""
+    n, height, width = planes.shape
+    return np.swapaxes(planes, 1, 2).reshape(n, height, width)
+
+
+@pytest.mark.parametrize("kind", ["classes", "probability"])
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("flipped up and down", lambda p: p[:, ::-1]),
+        ("flipped left and right", lambda p: p[:, :, ::-1]),
+        ("turned by 180 degrees", lambda p: p[:, ::-1, ::-1]),
+        ("transposed", written_by_columns),
+    ],
+)
+def test_the_right_orientation_is_named(kind: str, name: str, spoil: object) -> None:
+    inputs = scenes()
+    score = inputs[:, 0] + 0.3 * inputs[:, 1]
+    predictions = (score > 0).astype(np.int64) + (score > 6) if kind == "classes" else score
+    spoiled = spoil(predictions)  # type: ignore[operator]
+    fit = score_orientations(inputs, spoiled)
+    assert fit.doubtful
+    assert fit.best == name
+    np.testing.assert_array_equal(orientations((24, 40))[name](spoiled), predictions)
+
+
+def test_right_or_meaningless_predictions_are_not_accused() -> None:
+    inputs = scenes()
+    assert not score_orientations(inputs, (inputs[:, 1] > 2).astype(np.uint8)).doubtful
+    noise = np.random.default_rng(5).normal(size=(12, 24, 40))
+    assert not score_orientations(inputs, noise).doubtful
+    constant = np.zeros((12, 24, 40), np.uint8)
+    assert not score_orientations(inputs, constant).doubtful
+
+
+def test_nan_pixels_are_tolerated() -> None:
+    inputs = scenes()
+    inputs[:, :, :3] = np.nan
+    fit = score_orientations(inputs, inputs[:, 0, ::-1])
+    assert fit.best == "flipped up and down"
