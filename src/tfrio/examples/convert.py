@@ -1,0 +1,309 @@
+"""Native columns to the columns a user sees: shape, default, dtype, text, codec. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tfrio.errors import DecodeError, MissingFeatureError, SchemaError, TfrioError
+from tfrio.examples.codecs import decode_value, fit_shape
+from tfrio.examples.columns import Array, Batch, BytesColumn, Column, Ragged
+from tfrio.examples.missing import fill_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfrio.examples.layout import Layout, NativeColumn, Origin
+    from tfrio.examples.schema import Feature
+
+__all__ = ["make_batch"]
+
+
+def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origin: Origin) -> Batch:
+    """Turn the native columns of some records into a batch.
+
+    Args:
+        layout: Which slot holds which feature.
+        natives: One column a slot.
+        rows: Number of records.
+        origin: File and record of each row, for errors.
+
+    Returns:
+        The columns the schema asks for.
+
+    Raises:
+        MissingFeatureError: A required feature without default is absent from a record.
+        SchemaError: Values do not have the shape or type asked for.
+        DecodeError: Bytes are not what the feature's codec expects.
+    """
+    columns: dict[str, Any] = {}
+    present: dict[str, Array] = {}
+    for key, feature in layout.schema.items():
+        job = _Job(key, feature, origin)
+        native = natives[layout.slot(key)]
+        mask = native.present.view(np.bool_)
+        _check_present(job, mask)
+        column = _column(job, fill_missing(feature, native, mask), rows)
+        if feature.dims:
+            column = _with_dims(job, column, layout, natives)
+        for name in reversed(feature.row_lengths):
+            column = _nested(job, column, name, natives[layout.index(name)])
+        columns[key] = column
+        present[key] = mask
+    return Batch(columns, present=present, rows=rows)
+
+
+class _Places(Protocol):
+    """What can say where a row (or a step of one) came from."""
+
+    def where(self, row: int) -> str: ...
+    def place(self, row: int) -> Mapping[str, Any]: ...
+
+
+class _Steps:
+    """Where inner values came from: the row around each, and its position in that row."""
+
+    def __init__(self, outer: _Places, offsets: Array) -> None:
+        self._outer = outer
+        self._offsets = offsets
+
+    def _row(self, index: int) -> int:
+        return int(np.searchsorted(self._offsets, index, "right")) - 1
+
+    def where(self, row: int) -> str:
+        outer = self._row(row)
+        return f"step {row - int(self._offsets[outer])} of {self._outer.where(outer)}"
+
+    def place(self, row: int) -> Mapping[str, Any]:
+        return self._outer.place(self._row(row))
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One feature to convert, and how to say where its values came from."""
+
+    key: str
+    feature: Feature
+    origin: _Places
+
+    def within(self, offsets: Array | None) -> _Job:
+        """Return the same job for the values inside the lists that ``offsets`` cut."""
+        return self if offsets is None else replace(self, origin=_Steps(self.origin, offsets))
+
+    def error(self, kind: type[TfrioError], text: str, row: int, remedy: str = "") -> TfrioError:
+        """Return an error that names feature and record."""
+        message = f"feature '{self.key}'{text}, {self.origin.where(row)}"
+        message = f"{message}; {remedy}" if remedy else message
+        return kind(message, feature=self.key, **self.origin.place(row))
+
+    def located(self, error: TfrioError, row: int) -> TfrioError:
+        """Return the same error with feature and record added."""
+        return self.error(type(error), f": {error.message}", row)
+
+
+def _check_present(job: _Job, mask: Array) -> None:
+    if not job.feature.required or job.feature.default is not None or mask.all():
+        return
+    row = int(mask.argmin())
+    name = job.feature.name or job.key
+    raise MissingFeatureError(
+        f"feature '{name}' missing in {job.origin.where(row)}; "
+        "give a default or mark it optional (required=False)",
+        feature=name,
+        **job.origin.place(row),
+    )
+
+
+def _column(job: _Job, native: NativeColumn, rows: int) -> Column:
+    """Return values in their shape and type; a feature list as rows of steps."""
+    if native.step_offsets is None:
+        return _values(job, native, rows)
+    inner = _values(job.within(native.step_offsets), native, int(native.step_offsets[-1]))
+    return Ragged(inner, native.step_offsets)
+
+
+def _values(job: _Job, native: NativeColumn, rows: int) -> Column:
+    if native.byte_offsets is not None:
+        data = BytesColumn(native.values, native.byte_offsets)
+        return _bytes_values(job, data, native.value_offsets, rows)
+    flat = _cast(job, native.values, native.value_offsets, rows)
+    if native.value_offsets is not None:
+        return _lists(job, flat, native.value_offsets)
+    shape = tuple(d for d in job.feature.shape or () if isinstance(d, int))
+    return flat.reshape(rows, *shape)
+
+
+def _lists(job: _Job, flat: Array, offsets: Array) -> Ragged:
+    """Return lists of free length, their inner axes folded where the schema has some."""
+    inner = job.feature.inner
+    if not inner:
+        return Ragged(flat, offsets)
+    size = int(np.prod(inner))
+    lengths = np.diff(offsets)
+    odd = np.flatnonzero(lengths % size if size else lengths)
+    if len(odd):
+        row = int(odd[0])
+        _fit(job, flat[offsets[row] : offsets[row + 1]], (-1, *inner), row)
+    return Ragged(flat.reshape(-1, *inner), offsets // max(size, 1))
+
+
+def _bytes_values(job: _Job, data: BytesColumn, offsets: Array | None, rows: int) -> Column:
+    feature = job.feature
+    if feature.count == 1 and (feature.codec is not None or feature.shape == ()):
+        bounds = None
+    elif offsets is not None:
+        bounds = offsets
+    else:
+        bounds = np.arange(rows + 1, dtype=np.int64) * feature.count
+    values: Column = data
+    if feature.codec is not None and not feature.dims:
+        values = _decoded(job.within(bounds), data)
+    elif feature.dtype == "str":
+        values = _text(job.within(bounds), data)
+    return values if bounds is None else Ragged(values, bounds)
+
+
+def _text(job: _Job, data: BytesColumn) -> list[str]:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        for i, value in enumerate(data.tolist()):
+            try:
+                value.decode()
+            except UnicodeDecodeError as error:
+                remedy = 'read it as bytes (without dtype "str")'
+                text = f" is no UTF-8 text ({error})"
+                raise job.error(DecodeError, text, i, remedy) from error
+        raise
+
+
+def _decoded(job: _Job, data: BytesColumn) -> Array | list[Any]:
+    """Decode each value; one array where the schema fixes the shape, else a list of arrays."""
+    feature = job.feature
+    shape = None if feature.shape is None else tuple(d for d in feature.shape if isinstance(d, int))
+    fixed = shape is not None and -1 not in shape
+    if fixed and feature.codec == "raw":
+        whole = _all_at_once(feature, data, shape or ())
+        if whole is not None:
+            return whole
+    arrays: list[Any] = []
+    for i, value in enumerate(data.tolist()):
+        try:
+            arrays.append(decode_value(value, feature, shape) if value else None)
+        except TfrioError as error:
+            raise job.located(error, i) from error
+    return _stacked(arrays, shape or (), feature) if fixed else arrays
+
+
+def _stacked(arrays: list[Any], shape: tuple[int, ...], feature: Feature) -> Array:
+    """Return arrays of one shape as one array, zeros for absent ones."""
+    like = next((a.dtype for a in arrays if a is not None), feature.out_dtype or np.float32)
+    out = np.zeros((len(arrays), *shape), like)
+    for i, array in enumerate(arrays):
+        if array is not None:
+            out[i] = array
+    return out
+
+
+def _all_at_once(feature: Feature, data: BytesColumn, shape: tuple[int, ...]) -> Array | None:
+    """Return all raw values as one view of the buffer, None unless every length is right."""
+    dtype = np.dtype(feature.dtype).newbyteorder(feature.byte_order)
+    size = int(np.prod(shape)) * dtype.itemsize
+    if not len(data) or not (np.diff(data.offsets) == size).all():
+        return None
+    block = data.data[data.offsets[0] : data.offsets[-1]].view(dtype)
+    return block.reshape(len(data), *shape).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _cast(job: _Job, values: Array, offsets: Array | None, rows: int) -> Array:
+    """Return values in the feature's dtype, or an error naming the first that does not fit."""
+    dtype = job.feature.out_dtype
+    if dtype is None or dtype == values.dtype:
+        return values
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = values.astype(dtype)
+    if values.dtype.kind != "f":
+        bad = (out.view(np.uint8) if dtype.kind == "b" else out.astype(np.int64)) != values
+    elif dtype.itemsize < values.dtype.itemsize:
+        bad = np.isinf(out) & ~np.isinf(values)
+    else:
+        return out
+    if bad.any():
+        at = int(bad.argmax())
+        row = at // max(len(values) // max(rows, 1), 1)
+        if offsets is not None:
+            row = int(np.searchsorted(offsets, at, "right")) - 1
+        text = f": {values[at]} does not fit {dtype.name}"
+        raise job.error(SchemaError, text, row, "leave dtype out to get the stored type")
+    return out
+
+
+def _with_dims(
+    job: _Job, column: Column, layout: Layout, natives: Sequence[NativeColumn]
+) -> list[Any]:
+    """Return one array a record, its axes taken from other features of the same record."""
+    sizes = {d: _axis(job, d, natives[layout.dim_slot(d)]) for d in job.feature.dims}
+    found: list[Any] = []
+    for row, value in enumerate(_per_row(column)):
+        shape = tuple(
+            int(sizes[d][row]) if isinstance(d, str) else d for d in job.feature.shape or ()
+        )
+        if len(value) == 0:
+            found.append(None)
+        elif job.feature.codec is None:
+            found.append(_fit(job, value, shape, row))
+        else:
+            found.append(_decode_one(job, value, shape, row))
+    return found
+
+
+def _decode_one(job: _Job, value: Any, shape: tuple[int, ...], row: int) -> Any:
+    try:
+        if isinstance(value, bytes):
+            return decode_value(value, job.feature, shape)
+        return [decode_value(v, job.feature, shape) for v in value]
+    except TfrioError as error:
+        raise job.located(error, row) from error
+
+
+def _per_row(column: Column) -> list[Any]:
+    if isinstance(column, Ragged):
+        return [column[i] for i in range(len(column))]
+    return column.tolist() if isinstance(column, BytesColumn) else list(column)
+
+
+def _axis(job: _Job, dim: str, native: NativeColumn) -> Array:
+    """Return the length of a named axis in each record, int64 array (rows,)."""
+    if native.value_offsets is None:
+        bad = np.flatnonzero((native.present == 0) | (native.values < 0))
+    else:
+        bad = np.flatnonzero(np.diff(native.value_offsets) != 1)
+    if len(bad):
+        text = f" takes an axis from '{dim}', which has no single length"
+        raise job.error(SchemaError, text, int(bad[0]))
+    return native.values
+
+
+def _nested(job: _Job, column: Column, name: str, lengths: NativeColumn) -> Ragged:
+    """Cut the lists of a column into rows of the lengths that another feature holds."""
+    if not isinstance(column, Ragged) or lengths.value_offsets is None:
+        raise SchemaError(f"feature '{job.key}' needs lists of free length to be cut by '{name}'")
+    counts = lengths.values
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    ends = bounds[lengths.value_offsets]
+    bad = np.flatnonzero(ends != column.offsets)
+    if len(bad) or (counts < 0).any():
+        row = max(int(bad[0]) - 1, 0) if len(bad) else 0
+        text = f": the row lengths in '{name}' do not add up to its {column.lengths[row]} values"
+        raise job.error(SchemaError, text, row)
+    return Ragged(Ragged(column.values, bounds), lengths.value_offsets)
+
+
+def _fit(job: _Job, values: Any, shape: tuple[int, ...], row: int) -> Array:
+    try:
+        return fit_shape(np.asarray(values), shape)
+    except TfrioError as error:
+        raise job.located(error, row) from error
