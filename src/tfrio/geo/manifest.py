@@ -137,7 +137,7 @@ class ShardRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         first: Number of its first record within the export.
         bytes: Bytes before compression, framing included.
         size: Bytes of the file.
-        sha256: Digest of the file.
+        digest: Digest of the file, ``crc32c:`` and eight hexadecimal digits.
         split: ``"train"`` or ``"validation"`` where patches were divided.
     """
 
@@ -146,7 +146,7 @@ class ShardRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first: int
     bytes: int
     size: int
-    sha256: str
+    digest: str
     split: str = ""
 
 
