@@ -19,9 +19,11 @@ __all__ = [
     "FullOrder",
     "Int64",
     "Order",
+    "hash_numbers",
     "permuted_blocks",
     "riffled_blocks",
     "subkey",
+    "unit_numbers",
 ]
 
 Int64: TypeAlias = NDArray[np.int64]
@@ -55,12 +57,20 @@ def subkey(*parts: int) -> int:
     return key
 
 
-def _mix(values: UInt64, key: int) -> UInt64:
+def hash_numbers(values: UInt64, key: int) -> UInt64:
+    """Return a 64-bit hash of each number: a bijection, another one for each key."""
     mixed = values + np.uint64(key)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     result: UInt64 = mixed ^ (mixed >> np.uint64(31))
     return result
+
+
+def unit_numbers(values: UInt64, key: int) -> NDArray[np.float64]:
+    """Return a number from 0 up to 1 for each number, uniform over keys."""
+    mixed = hash_numbers(values * np.uint64(0x9E3779B97F4A7C15), key)
+    found: NDArray[np.float64] = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return found
 
 
 class Order(Protocol):
@@ -138,8 +148,8 @@ def _feistel(positions: Int64, total: int, key: int) -> Int64:
         value = out[left]
         low, high = value & low_mask, value >> np.uint64(low_bits)
         for turn in range(0, 8, 2):
-            high = high ^ (_mix(low, keys[turn]) & high_mask)
-            low = low ^ (_mix(high, keys[turn + 1]) & low_mask)
+            high = high ^ (hash_numbers(low, keys[turn]) & high_mask)
+            low = low ^ (hash_numbers(high, keys[turn + 1]) & low_mask)
         value = (high << np.uint64(low_bits)) | low
         out[left] = value
         left = left[value >= np.uint64(total)]

@@ -9,12 +9,12 @@ where they ran on another number of ranks.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfrio.datasets.order import (
     FileOrder,
@@ -26,6 +26,9 @@ from tfrio.datasets.order import (
     subkey,
 )
 from tfrio.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "Done",
@@ -293,7 +296,7 @@ def _runs(picks: Picks) -> Iterator[RecordRange]:
         return
     breaks = (np.diff(picks.file) != 0) | (np.diff(picks.record) != 1) | (np.diff(picks.real) != 0)
     edges = [0, *(np.flatnonzero(breaks) + 1).tolist(), picks.file.size]
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in itertools.pairwise(edges):
         start = int(picks.record[low])
         yield RecordRange(int(picks.file[low]), start, start + high - low, not picks.real[low])
 

@@ -1,0 +1,87 @@
+"""States are small, survive JSON, and are refused where they do not fit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tfrio.datasets.order import FileOrder, FullOrder
+from tfrio.datasets.plan import Done
+from tfrio.datasets.state import Progress, check_fit, data_digest, merge_states, order_digest
+from tfrio.errors import UsageError
+
+NOW = {"data": "d", "order": "o", "seed": 7}
+
+
+def saved(progress, *, rank=0, world=3, **other):
+    state = progress.to_dict(**{**NOW, **other}, rank=rank, world=world)
+    return json.loads(json.dumps(state))
+
+
+def test_round_trip_through_json():
+    progress = Progress(4, 12, (Done(2, (3, 5)),))
+    state = saved(progress, rank=1)
+    assert len(json.dumps(state)) < 300
+    assert Progress.from_dict(state, rank=1, world=3) == progress
+
+
+def test_worker_state_round_trip():
+    progress = Progress(0, 12, worker=1, workers=2, delivered=8)
+    assert Progress.from_dict(saved(progress), rank=0, world=3) == progress
+
+
+def test_another_world_leaves_out_what_was_consumed():
+    progress = Progress.from_dict(saved(Progress(1, 12)), rank=0, world=2)
+    assert progress == Progress(1, 0, (Done(3, (12, 12, 12)),))
+    assert Progress.from_dict(saved(Progress(1, 0)), rank=0, world=2) == Progress(1)
+
+
+def test_merged_states_of_ranks_out_of_step():
+    states = [saved(Progress(1, taken), rank=rank) for rank, taken in enumerate((12, 9, 4))]
+    merged = merge_states(states[::-1])
+    assert Progress.from_dict(merged, rank=2, world=3).consumed == 4
+    assert Progress.from_dict(merged, rank=0, world=5).done == (Done(3, (12, 9, 4)),)
+
+
+def test_states_that_do_not_belong_together_are_refused():
+    states = [saved(Progress(1, 3), rank=rank) for rank in (0, 1)]
+    with pytest.raises(UsageError, match="each rank"):
+        merge_states(states)
+    with pytest.raises(UsageError, match="'epoch'"):
+        merge_states([*states, saved(Progress(2, 3), rank=2)])
+    with pytest.raises(UsageError, match="no states"):
+        merge_states([])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"data": "x"}, "another data set"), ({"seed": 1}, "seed"), ({"order": "x"}, "shuffle")],
+)
+def test_misfit_is_refused(change, words):
+    check_fit(saved(Progress()), **NOW)
+    with pytest.raises(UsageError, match=words):
+        check_fit(saved(Progress()), **{**NOW, **change})
+
+
+def test_other_dicts_and_versions_are_refused():
+    with pytest.raises(UsageError, match="missing"):
+        Progress.from_dict({"epoch": 3}, rank=0, world=1)
+    with pytest.raises(UsageError, match="version 99"):
+        Progress.from_dict({**saved(Progress()), "version": 99}, rank=0, world=1)
+
+
+def test_digests_follow_the_data_and_the_order():
+    base = data_digest(["a", "b"], [3, 4], [30, 40])
+    assert base == data_digest(["a", "b"], [3, 4], [30, 40])
+    others = [
+        data_digest(["b", "a"], [3, 4], [30, 40]),
+        data_digest(["a", "b"], [4, 3], [30, 40]),
+        data_digest(["a", "b"], [3, 4], [30, 41]),
+        data_digest(["a", "b"], [3, 4], [30, 40], selection=[np.array([0]), np.array([1])]),
+    ]
+    assert len({base, *others}) == 5
+    orders = [FileOrder(100), FullOrder(100, 1), FullOrder(100, 2), FileOrder(0)]
+    assert len({order_digest(order, {}) for order in orders}) == 4
+    assert order_digest(orders[0], {"window": 1}) != order_digest(orders[0], {"window": 2})
