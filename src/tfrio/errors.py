@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = [
+    "CompressedDataError",
     "CorruptRecordError",
     "DecodeError",
     "EncodeError",
@@ -86,6 +87,29 @@ class CorruptRecordError(TfrioError, ValueError, RuntimeError):
     """A record is damaged: a checksum differs or bytes are missing."""
 
 
+class CompressedDataError(CorruptRecordError):
+    """Compressed data is damaged; ``offset`` counts bytes of the compressed file.
+
+    ``code`` is ``"cut"``, ``"checksum"``, ``"data"`` or ``"tail"``. After a ``resumable`` one,
+    whose block ends at a known place, reading goes on behind the block.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        expected: int | None = None,
+        code: str = "data",
+        resumable: bool = False,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, field=field, expected=expected)
+        self.code = code
+        self.resumable = resumable
+
+
 class NotTFRecordError(TfrioError, ValueError):
     """The file is something else than a TFRecord file."""
 
@@ -151,31 +175,33 @@ _KINDS = {0: "no kind", 1: "bytes_list", 2: "float_list", 3: "int64_list"}
 _ASKED = {1: "bytes", 2: "float", 3: "int64"}
 
 
-def _framing_text(fault: Fault, record: int, offset: int) -> str:
+def _framing_text(fault: Fault, record: int, offset: int, got: int) -> str:
     where = f"record {record} at offset {offset}"
     match fault.code:
         case "length-crc":
             return (
                 f"length checksum mismatch at offset {offset} (record {record}): "
-                f"stored {fault.got:08x}, computed {fault.expected:08x}"
+                f"stored {got:08x}, computed {fault.expected:08x}"
             )
         case "payload-crc":
             return (
                 f"payload checksum mismatch in {where}: "
-                f"stored {fault.got:08x}, computed {fault.expected:08x}"
+                f"stored {got:08x}, computed {fault.expected:08x}"
             )
         case "too-long":
-            return f"{where} claims {fault.expected} bytes but {fault.got} remain"
+            return f"{where} claims {fault.expected} bytes but {got} remain"
         case "footer-cut":
-            return f"footer cut: {fault.got} of {fault.expected} bytes; {where}"
+            return f"footer cut: {got} of {fault.expected} bytes; {where}"
         case _:
             part = fault.field
-            return f"{part} cut: {fault.got} of {fault.expected} bytes at offset {offset}"
+            return f"{part} cut: {got} of {fault.expected} bytes at offset {offset}"
 
 
-def _framing_error(fault: Fault, path: str, record: int, offset: int) -> TfrioError:
+def _framing_error(
+    fault: Fault, path: str, record: int, offset: int, whole: int, got: int
+) -> TfrioError:
     text = (
-        f"{path}: {_framing_text(fault, record, offset)}; {record} whole records precede. "
+        f"{path}: {_framing_text(fault, record, offset, got)}; {whole} whole records precede. "
         "Run `tfrio verify` for a full account, `tfrio repair` to keep every whole record, "
         'or read with errors="skip"'
     )
@@ -186,7 +212,7 @@ def _framing_error(fault: Fault, path: str, record: int, offset: int) -> TfrioEr
         offset=offset,
         field=fault.field,
         expected=fault.expected,
-        got=fault.got,
+        got=got,
     )
 
 
@@ -208,7 +234,15 @@ def _schema_error(fault: Fault, name: str, where: str, place: dict[str, Any]) ->
     return SchemaError(f"feature '{name}' is not in the schema. {where}", **place)
 
 
-def from_fault(fault: Fault, *, path: str, record: int, offset: int) -> TfrioError:
+def from_fault(
+    fault: Fault,
+    *,
+    path: str,
+    record: int,
+    offset: int,
+    whole: int | None = None,
+    got: int | None = None,
+) -> TfrioError:
     """Turn a native fault into the exception to raise.
 
     Args:
@@ -216,12 +250,17 @@ def from_fault(fault: Fault, *, path: str, record: int, offset: int) -> TfrioErr
         path: The file, for the message.
         record: Index of the record in the file, from 0.
         offset: Byte offset of the record's header in the uncompressed file.
+        whole: How many whole records precede, where damaged ones do too; by default ``record``.
+        got: Replaces ``fault.got`` where more bytes are known to follow the buffer.
 
     Returns:
         The exception, not yet raised.
     """
     if fault.field:
-        return _framing_error(fault, path, record, offset)
+        whole = record if whole is None else whole
+        return _framing_error(
+            fault, path, record, offset, whole, fault.got if got is None else got
+        )
     name = fault.feature.decode("utf-8", "backslashreplace")
     where = f"{path}, record {record} at offset {offset}"
     place: dict[str, Any] = {

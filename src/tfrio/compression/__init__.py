@@ -1,0 +1,29 @@
+"""Compression by content: plain, gzip (several members, blocked or not) and zlib.
+
+Reading goes a block at a time through ISA-L; blocks of our own gzip layout inflate in parallel.
+"""
+
+from tfrio.compression.blocks import BLOCK_SIZE, Member, member_at
+from tfrio.compression.deflate import (
+    DEFAULT_LEVEL,
+    check_level,
+    deflate_member,
+    zlib_compressor,
+)
+from tfrio.compression.detect import Compression, check_choice, detect
+from tfrio.compression.source import ChunkSource, open_chunks
+
+__all__ = [
+    "BLOCK_SIZE",
+    "DEFAULT_LEVEL",
+    "ChunkSource",
+    "Compression",
+    "Member",
+    "check_choice",
+    "check_level",
+    "deflate_member",
+    "detect",
+    "member_at",
+    "open_chunks",
+    "zlib_compressor",
+]

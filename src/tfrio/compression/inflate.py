@@ -1,0 +1,249 @@
+"""Inflating gzip members and zlib streams one after the other, each checked to its last byte."""
+
+from __future__ import annotations
+
+import struct
+
+from isal import igzip_lib
+
+from tfrio.compression.blocks import TRAILER_SIZE, Header, parse_header
+from tfrio.compression.detect import HEAD_BYTES, Compression
+from tfrio.errors import CompressedDataError
+from tfrio.storage import BinaryReader, read_full
+
+__all__ = ["Inflater", "Input", "inflate_block"]
+
+PIECE = 256 << 10  # inflated at once; stays in the second-level cache
+_FEED = 64 << 10  # compressed bytes given to the inflater at once
+_FIRST_FEED = 4 << 10
+_READ = 1 << 20  # compressed bytes read at once
+
+
+class Input:
+    """Compressed bytes with their offset in the file and the means to look ahead."""
+
+    def __init__(self, reader: BinaryReader, head: bytes, start: int) -> None:
+        self.reader = reader
+        self._data = head
+        self._at = 0
+        self._base = start
+
+    @property
+    def offset(self) -> int:
+        """Offset in the file of the next byte."""
+        return self._base + self._at
+
+    def peek(self, length: int) -> bytes:
+        """Return the next ``length`` bytes, fewer at the end; memory grows as bytes arrive."""
+        while len(self._data) - self._at < length:
+            buffer = bytearray(_READ)
+            got = read_full(self.reader, memoryview(buffer))
+            if not got:
+                break
+            self._base += self._at
+            self._data = self._data[self._at :] + bytes(memoryview(buffer)[:got])
+            self._at = 0
+        return self._data[self._at : self._at + length]
+
+    def take(self, length: int) -> bytes:
+        """Return the next ``length`` bytes and move on."""
+        piece = self.peek(length)
+        self._at += len(piece)
+        return piece
+
+    def give_back(self, length: int) -> None:
+        """Step back over bytes just taken."""
+        self._at -= length
+
+
+class Inflater:
+    """One gzip member or zlib stream after the other, from an ``Input``.
+
+    Args:
+        source: Where compressed bytes come from.
+        kind: ``"gzip"`` or ``"zlib"``.
+    """
+
+    def __init__(self, source: Input, kind: Compression) -> None:
+        self.input = source
+        self.kind = kind
+        self.members = 0
+        self._stream: igzip_lib.IgzipDecompressor | None = None
+        self._start = 0
+        self._length = 0
+        self._feed = _FIRST_FEED
+
+    def error(self, code: str, text: str, *, offset: int | None = None) -> CompressedDataError:
+        """Build the one error for damaged compressed data."""
+        name = self.input.reader.name
+        at = self.input.offset if offset is None else offset
+        return CompressedDataError(
+            f"{name}: {text}", path=name, offset=at, field=self.kind, code=code
+        )
+
+    def where(self) -> str:
+        """Say which member this is."""
+        if self.kind == "zlib":
+            return "the zlib stream"
+        return f"gzip member {self.members + 1}, which begins at byte {self._start}"
+
+    def header(self) -> Header | None:
+        """Read the header of the next member; None at the end of the data."""
+        self._start = self.input.offset
+        head = self.input.peek(HEAD_BYTES)
+        if not head:
+            return None
+        if self.kind == "zlib":
+            return self._zlib_header(head)
+        try:
+            header = parse_header(head)
+            if header is None:  # file name or comment longer than usual
+                header = parse_header(self.input.peek(1 << 17))
+        except ValueError:
+            raise self._tail(head) from None
+        if header is None:
+            raise self._cut()
+        return header
+
+    def _zlib_header(self, head: bytes) -> Header:
+        if self.members:
+            raise self._tail(head)
+        if len(head) > 1 and head[1] & 0x20:
+            raise self.error("data", "this zlib stream needs a preset dictionary; not supported")
+        return Header(2, None)
+
+    def _tail(self, head: bytes) -> CompressedDataError:
+        what = "zero bytes" if not head.strip(b"\0") else f"bytes that are not {self.kind}"
+        after = f"after {self.members} whole {self.kind} member{'s' if self.members != 1 else ''}"
+        return self.error(
+            "tail",
+            f"{what} {after} at compressed byte {self._start}: a padded, joined or overwritten "
+            "file? What lies before them is whole",
+        )
+
+    def _cut(self) -> CompressedDataError:
+        return self.error(
+            "cut",
+            f"{self.kind} data cut at compressed byte {self.input.offset} in {self.where()}: "
+            "the file was not written or copied to its end",
+        )
+
+    def begin(self, header: Header) -> None:
+        """Start to inflate the member whose header was read."""
+        self.input.take(header.length)
+        gzip = self.kind == "gzip"
+        flag = igzip_lib.DECOMP_GZIP_NO_HDR if gzip else igzip_lib.DECOMP_ZLIB_NO_HDR
+        self._stream = igzip_lib.IgzipDecompressor(flag=flag)
+        self._length = 0
+        self._feed = _FIRST_FEED
+
+    def piece(self) -> bytes:
+        """Return the next piece of uncompressed bytes, ``b""`` at the end."""
+        while True:
+            if self._stream is not None and self._stream.eof:
+                self._finish(self._stream.crc)
+            if self._stream is None:
+                header = self.header()
+                if header is None:
+                    return b""
+                self.begin(header)
+            piece = self._inflate()
+            if piece:
+                return piece
+
+    @property
+    def between_members(self) -> bool:
+        """Whether the next byte of the file is the first of a member, as far as is known."""
+        return self._stream is None
+
+    def _inflate(self) -> bytes:
+        stream = self._stream
+        assert stream is not None
+        fed = b""
+        if stream.needs_input and not stream.eof:
+            # Little at first: what a short member does not use is copied and given back.
+            fed = self.input.take(self._feed)
+            self._feed = min(self._feed * 2, _FEED)
+            if not fed:
+                raise self._cut()
+        try:
+            piece: bytes = stream.decompress(fed, PIECE)
+        except igzip_lib.IsalError as error:
+            raise self._damaged(error) from error
+        self._length += len(piece)
+        if stream.eof:
+            self.input.give_back(len(stream.unused_data))
+        return piece
+
+    def _damaged(self, error: Exception) -> CompressedDataError:
+        return self.error(
+            "data",
+            f"damaged {self.kind} data before compressed byte {self.input.offset} in "
+            f"{self.where()} ({error})",
+        )
+
+    def _finish(self, crc: int) -> None:
+        """Compare the trailer with what was inflated."""
+        want = 8 if self.kind == "gzip" else 4
+        trailer = self.input.peek(want)
+        if len(trailer) < want:
+            raise self._cut()
+        if self.kind == "gzip":
+            stored, length = struct.unpack("<II", trailer)
+        else:
+            stored, length = struct.unpack(">I", trailer)[0], self._length & 0xFFFFFFFF
+        if stored != crc or length != self._length & 0xFFFFFFFF:
+            raise self.error(
+                "checksum",
+                f"{self.kind} checksum mismatch at compressed byte {self.input.offset} in "
+                f"{self.where()}: stored {stored:08x} over {length} bytes, computed {crc:08x} "
+                f"over {self._length}",
+            )
+        self.input.take(want)
+        self._stream = None
+        self.members += 1
+
+
+def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> bytes:
+    """Inflate one whole gzip member that told its size.
+
+    Args:
+        data: The member, header and trailer included.
+        header: Its parsed header.
+        name: The file, for errors.
+        start: Offset of the member in the file.
+
+    Returns:
+        The uncompressed bytes.
+
+    Raises:
+        CompressedDataError: Damaged; ``resumable``, as the next block's place is known.
+    """
+    stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP_NO_HDR)
+    problem = ""
+    piece = b""
+    try:
+        piece = stream.decompress(memoryview(data)[header.length :])
+    except igzip_lib.IsalError as error:
+        problem = f"damaged gzip data ({error})"
+    told = header.member.usize if header.member else -1
+    if not problem and (not stream.eof or len(stream.unused_data) != TRAILER_SIZE):
+        problem = "the block ends elsewhere than its header says"
+    elif not problem and struct.unpack("<II", stream.unused_data) != (
+        stream.crc,
+        len(piece) & 0xFFFFFFFF,
+    ):
+        problem = "gzip checksum mismatch"
+    elif not problem and told not in (-1, len(piece)):
+        problem = f"{len(piece)} bytes inflated where the header says {told}"
+    if problem:
+        raise CompressedDataError(
+            f"{name}: {problem} in the gzip block at compressed bytes {start} to "
+            f"{start + len(data)}",
+            path=name,
+            offset=start,
+            field="gzip",
+            code="data",
+            resumable=True,
+        )
+    return bytes(piece)

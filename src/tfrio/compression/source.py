@@ -1,0 +1,345 @@
+"""A file's uncompressed bytes in order; inflating runs ahead in the background."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from tfrio.compression.blocks import TRAILER_SIZE
+from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
+from tfrio.compression.inflate import Inflater, Input, inflate_block
+from tfrio.errors import CompressedDataError
+from tfrio.storage import open_read, read_full
+
+if TYPE_CHECKING:
+    from tfrio.compression.blocks import Header
+    from tfrio.storage import BinaryReader, Source
+
+__all__ = ["ChunkSource", "InflateSource", "PlainSource", "open_chunks", "usable_threads"]
+
+_Item: TypeAlias = "bytes | Future[bytes] | CompressedDataError"
+
+_AHEAD = 16 << 20  # uncompressed bytes held at most before the consumer asks for them
+_LARGEST_MEMBER = 64 << 20  # a member claiming more compressed bytes is inflated as it arrives
+
+
+class ChunkSource(Protocol):
+    """The uncompressed bytes of a file, in order."""
+
+    compression: Compression
+    name: str
+
+    @property
+    def members(self) -> int:
+        """Whole gzip members read so far (zlib: streams; plain: 0)."""
+        ...
+
+    @property
+    def consumed(self) -> int:
+        """Bytes of the file read so far, for progress."""
+        ...
+
+    @property
+    def remaining(self) -> int | None:
+        """Bytes left where that is certain: in plain local files."""
+        ...
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Fill ``buffer`` up to its end; less only where the data ends, 0 at the end.
+
+        Raises:
+            CompressedDataError: After all sound bytes before the damage were handed out. When
+                its ``resumable`` is true the next call goes on behind the damaged block.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the file and threads."""
+        ...
+
+
+def usable_threads(threads: int | None) -> int:
+    """Return how many threads to inflate on; by default at most 4 of this process's cores."""
+    if threads is not None:
+        return max(threads, 1)
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(count or 1, 4)
+
+
+class PlainSource:
+    """Bytes as they are, the ones already read for detection first."""
+
+    compression: Compression = "none"
+    members = 0
+
+    def __init__(self, reader: BinaryReader, head: bytes, start: int) -> None:
+        self.name = reader.name
+        self._reader = reader
+        self._head = memoryview(head)
+        self._position = start
+        self._size = reader.size if reader.exact else None
+
+    @property
+    def consumed(self) -> int:
+        """Bytes of the file read so far."""
+        return self._position
+
+    @property
+    def remaining(self) -> int | None:
+        """Bytes left in a local file, None elsewhere."""
+        return None if self._size is None else max(self._size - self._position, 0)
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Fill ``buffer`` up to its end; less only at the end of the file."""
+        got = min(len(buffer), len(self._head))
+        if got:
+            buffer[:got] = self._head[:got]
+            self._head = self._head[got:]
+        got += read_full(self._reader, buffer[got:])
+        self._position += got
+        return got
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+
+class _Ahead:
+    """A queue bounded by the bytes in it; at least one item always fits."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items: deque[tuple[_Item, int]] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        self.stopped = False
+
+    def put(self, item: _Item, weight: int) -> None:
+        """Add an item, waiting for room."""
+        with self._changed:
+            while self._items and self._bytes + weight > self._limit and not self.stopped:
+                self._changed.wait()
+            self._items.append((item, weight))
+            self._bytes += weight
+            self._changed.notify_all()
+
+    def get(self) -> _Item:
+        """Take the oldest item, waiting for one."""
+        with self._changed:
+            while not self._items:
+                self._changed.wait()
+            item, weight = self._items.popleft()
+            self._bytes -= weight
+            self._changed.notify_all()
+            return item
+
+    def stop(self) -> None:
+        """Let a waiting producer go."""
+        with self._changed:
+            self.stopped = True
+            self._changed.notify_all()
+
+
+class InflateSource:
+    """The uncompressed bytes of a gzip or zlib file.
+
+    The next pieces inflate on another thread while this one works; the blocks of a blocked file
+    inflate on several. Small files start no thread.
+
+    Args:
+        reader: The compressed file, positioned behind ``head``.
+        head: Its first bytes.
+        kind: ``"gzip"`` or ``"zlib"``.
+        threads: Threads to inflate on; 1 keeps everything on the calling thread.
+    """
+
+    remaining = None
+
+    def __init__(self, reader: BinaryReader, head: bytes, kind: Compression, threads: int) -> None:
+        self.name = reader.name
+        self.compression: Compression = kind
+        self._reader = reader
+        self._inflater = Inflater(Input(reader, head, 0), kind)
+        self._threads = threads
+        self._piece = memoryview(b"")
+        self._late: CompressedDataError | None = None
+        self._ended = False
+        self._blocks = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._thread: threading.Thread | None = None
+        self._ahead = _Ahead(_AHEAD)
+
+    @property
+    def members(self) -> int:
+        """Whole gzip members (or zlib streams) inflated so far."""
+        return self._inflater.members + self._blocks
+
+    @property
+    def consumed(self) -> int:
+        """Compressed bytes taken so far."""
+        return self._inflater.input.offset
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Fill ``buffer`` up to its end; less only at the end or before damage."""
+        done = 0
+        while done < len(buffer) and (self._piece or self._refill()):
+            got = min(len(buffer) - done, len(self._piece))
+            buffer[done : done + got] = self._piece[:got]
+            self._piece = self._piece[got:]
+            done += got
+        if not done and self._late:
+            error, self._late = self._late, None
+            raise error
+        return done
+
+    def _refill(self) -> bool:
+        """Get the next piece; an error waits until what precedes it was handed out."""
+        if self._ended or self._late:
+            return False
+        try:
+            self._piece = memoryview(self._next_piece())
+        except CompressedDataError as error:
+            self._late = error
+            self._ended = not error.resumable
+            return False
+        self._ended = not self._piece
+        return not self._ended
+
+    def _next_piece(self) -> bytes:
+        if self._thread is None:
+            item = self._produce()[0]
+            if self._threads > 1 and item != b"" and self._inflater.input.peek(1):
+                self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
+                self._thread.start()
+        else:
+            item = self._ahead.get()
+        if isinstance(item, Future):
+            item = item.result()
+            self._blocks += 1
+        if isinstance(item, CompressedDataError):
+            raise item
+        return item
+
+    def _run(self) -> None:
+        """Produce until the end, the first lasting damage, or a stop."""
+        while not self._ahead.stopped:
+            item: _Item
+            try:
+                item, weight = self._produce()
+            except CompressedDataError as error:
+                item, weight = error, 0
+            except Exception as error:  # noqa: BLE001 - handed to the consumer, who raises it
+                item, weight = _failed(error), 0
+            self._ahead.put(item, weight)
+            if not weight:
+                break
+
+    def _produce(self) -> tuple[_Item, int]:
+        """Return the next piece, perhaps still inflating, and its size; ``b""`` at the end."""
+        inflater = self._inflater
+        if inflater.between_members:
+            header = inflater.header()
+            if header is None:
+                return b"", 0
+            member = self._whole_member(header)
+            if member:
+                return self._inflate_member(member, header)
+            inflater.begin(header)
+        piece = inflater.piece()
+        return piece, len(piece)
+
+    def _whole_member(self, header: Header) -> bytes:
+        """Return the next member if it told its size and is small enough to be held."""
+        told = header.member
+        if told is None or told.csize > _LARGEST_MEMBER or told.usize > 4 * _LARGEST_MEMBER:
+            return b""
+        data = self._inflater.input.peek(told.csize)
+        return data if len(data) == told.csize > header.length + TRAILER_SIZE else b""
+
+    def _inflate_member(self, data: bytes, header: Header) -> tuple[_Item, int]:
+        place = self._inflater.input
+        start = place.offset
+        place.take(len(data))
+        future: Future[bytes]
+        if self._thread is None:
+            future = Future()
+            _settle(future, data, header, self.name, start)
+        else:
+            self._pool = self._pool or ThreadPoolExecutor(self._threads, "inflate")
+            future = self._pool.submit(inflate_block, data, header, name=self.name, start=start)
+        told = header.member.usize if header.member else -1
+        return future, max(told, len(data))
+
+    def close(self) -> None:
+        """Stop the threads and close the file."""
+        self._ended = True
+        self._ahead.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._reader.close()
+
+
+def _settle(future: Future[bytes], data: bytes, header: Header, name: str, start: int) -> None:
+    """Inflate on the calling thread, keeping an error for whoever asks for the result."""
+    try:
+        future.set_result(inflate_block(data, header, name=name, start=start))
+    except CompressedDataError as error:
+        future.set_exception(error)
+
+
+def _failed(error: Exception) -> Future[bytes]:
+    future: Future[bytes] = Future()
+    future.set_exception(error)
+    return future
+
+
+def open_chunks(
+    path: Source,
+    compression: str | None = None,
+    *,
+    threads: int | None = None,
+    start: int = 0,
+) -> ChunkSource:
+    """Open a file as a stream of uncompressed bytes.
+
+    Args:
+        path: Local path, URL or file object.
+        compression: ``"none"``, ``"gzip"`` or ``"zlib"``; None goes by the content.
+        threads: Threads to inflate on, by default up to 4; 1 starts none.
+        start: Uncompressed offset to begin at. Plain files are sought, others inflated up to it.
+
+    Returns:
+        The source; close it.
+
+    Raises:
+        NotTFRecordError: The forced compression does not fit the content.
+        UsageError: Unknown compression.
+    """
+    choice = check_choice(compression)
+    reader = open_read(path)
+    try:
+        buffer = bytearray(HEAD_BYTES)
+        head = bytes(buffer[: read_full(reader, memoryview(buffer))])
+        kind = resolve(head, choice, reader.name)
+        if kind != "none":
+            source = InflateSource(reader, head, kind, usable_threads(threads))
+            _discard(source, start)
+            return source
+        if start:
+            reader.seek(start)
+            head = b""
+        return PlainSource(reader, head, start)
+    except BaseException:
+        reader.close()
+        raise
+
+
+def _discard(source: InflateSource, length: int) -> None:
+    buffer = memoryview(bytearray(min(length, 1 << 20)))
+    while length and (got := source.readinto(buffer[: min(length, len(buffer))])):
+        length -= got

@@ -1,0 +1,376 @@
+"""The one damage model: what is wrong, what it cost, where reading goes on, and what to do.
+
+After damage, reading goes on only at a valid length CRC followed by a valid payload, or right
+behind a record whose own header was sound. Reader, verify, repair, index and datasets all come
+here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from tfrio import _core
+from tfrio.compression.detect import header_length
+from tfrio.errors import (
+    CompressedDataError,
+    CorruptRecordError,
+    NotTFRecordError,
+    TfrioWarning,
+    UsageError,
+    from_fault,
+)
+from tfrio.records.sniff import sniff
+
+if TYPE_CHECKING:
+    from tfrio.records.reader import RecordStream
+
+__all__ = [
+    "Damage",
+    "DamagePolicy",
+    "DamageReport",
+    "ErrorMode",
+    "recover",
+    "recover_compressed",
+]
+
+ErrorMode: TypeAlias = Literal["raise", "skip", "return"]
+
+_HEADER, _FOOTER, _FRAME = 12, 4, 16
+# A damaged stretch up to this long is held in memory, so that a record whose header alone is
+# broken can be recognised by its payload's CRC.
+_KEEP = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One damaged place.
+
+    Attributes:
+        path: The file.
+        record: Number of the damaged record in the file, from 0.
+        offset: Uncompressed offset of its header, in bytes.
+        code: ``"length-crc"``, ``"payload-crc"``, ``"header-cut"``, ``"payload-cut"``,
+            ``"footer-cut"``, ``"too-long"``, or ``"gzip-..."`` / ``"zlib-..."`` with ``"cut"``,
+            ``"checksum"``, ``"data"`` or ``"tail"``.
+        field: ``"header"``, ``"payload"``, ``"footer"``, ``"gzip"`` or ``"zlib"``.
+        expected: Bytes or CRC that should have stood there.
+        got: Bytes or CRC that did.
+        lost: Uncompressed bytes given up.
+        resumed: Uncompressed offset where reading goes on, None when nothing sound follows.
+        message: The whole sentence for a person.
+        payload: The payload as it stands in the file, where its extent is known; unchecked unless
+            ``repairable``.
+        compressed_offset: Byte of the compressed file where compressed data is damaged.
+        repairable: Only the header is broken: the payload's own CRC holds.
+    """
+
+    path: str
+    record: int
+    offset: int
+    code: str
+    field: str
+    expected: int | None
+    got: int | None
+    lost: int
+    resumed: int | None
+    message: str
+    payload: bytes | None = None
+    repairable: bool = False
+    compressed_offset: int | None = None
+
+    def error(self) -> CorruptRecordError:
+        """Return the exception to raise for this damage."""
+        return CorruptRecordError(
+            self.message,
+            path=self.path,
+            record=self.record,
+            offset=self.offset,
+            field=self.field,
+            expected=self.expected,
+            got=self.got,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the payload, ready for JSON."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "payload"}
+
+
+@dataclass(slots=True)
+class DamageReport:
+    """What was skipped, over all files read with the same report.
+
+    Attributes:
+        damages: Every damaged place (payloads left out), in the order met.
+    """
+
+    damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def skipped_records(self) -> int:
+        """Damaged places; a stretch that held several records counts once."""
+        return len(self.damages)
+
+    @property
+    def bytes_lost(self) -> int:
+        """Uncompressed bytes given up."""
+        return sum(d.lost for d in self.damages)
+
+    @property
+    def where(self) -> list[tuple[str, int, int]]:
+        """Path, record number and offset of each."""
+        return [(d.path, d.record, d.offset) for d in self.damages]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts and places, ready for JSON."""
+        return {
+            "skipped_records": self.skipped_records,
+            "bytes_lost": self.bytes_lost,
+            "where": [list(place) for place in self.where],
+        }
+
+
+class DamagePolicy:
+    """What to do with damage: raise, skip or return, up to a number.
+
+    Args:
+        mode: ``"raise"``, ``"skip"`` or ``"return"``.
+        max_bad: Most damages to accept, over all files; None for no limit.
+        report: Where to count; a new one by default.
+
+    Raises:
+        UsageError: Unknown mode.
+    """
+
+    def __init__(
+        self,
+        mode: ErrorMode = "raise",
+        *,
+        max_bad: int | None = None,
+        report: DamageReport | None = None,
+    ) -> None:
+        if mode not in get_args(ErrorMode):
+            raise UsageError(f"errors must be 'raise', 'skip' or 'return', got {mode!r}")
+        self.mode = mode
+        self.max_bad = max_bad
+        self.report = report if report is not None else DamageReport()
+        self._file_start = len(self.report.damages)
+
+    def take(self, damage: Damage) -> bool:
+        """Count a damage.
+
+        Returns:
+            Whether to hand it to the caller (mode ``"return"``).
+
+        Raises:
+            CorruptRecordError: The mode is ``"raise"``, or there are more than ``max_bad``.
+        """
+        if self.mode == "raise":
+            raise damage.error()
+        self.report.damages.append(without_payload(damage))
+        bad = self.report.skipped_records
+        if self.max_bad is not None and bad > self.max_bad:
+            error = damage.error()
+            error.message = f"{bad} bad records > max_bad {self.max_bad}; the last: {error.message}"
+            error.args = (error.message,)
+            raise error
+        return self.mode == "return"
+
+    def file_done(self, path: str) -> None:
+        """Warn once if records of this file were skipped."""
+        here = self.report.damages[self._file_start :]
+        self._file_start = len(self.report.damages)
+        if here and self.mode == "skip":
+            lost = sum(d.lost for d in here)
+            warnings.warn(
+                f"{path}: skipped {len(here)} damaged records ({lost} bytes lost), the first at "
+                f"offset {here[0].offset}. Run `tfrio verify` for a full account",
+                TfrioWarning,
+                stacklevel=3,
+            )
+
+
+def without_payload(damage: Damage) -> Damage:
+    """Return the same damage without the payload, which may be large."""
+    if damage.payload is None:
+        return damage
+    values = {f.name: getattr(damage, f.name) for f in fields(damage)}
+    return Damage(**{**values, "payload": None})
+
+
+def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
+    """Describe the damage at the start of ``stream`` and move on to where reading can continue.
+
+    Args:
+        stream: Advanced so that the damaged record's header is at the start of its buffer.
+        fault: What the native core reported there.
+
+    Returns:
+        The damage; the stream stands at the next sound record, or is at its end.
+
+    Raises:
+        NotTFRecordError: This is the start of a file that is something else.
+    """
+    path, record, offset = stream.path, stream.records, stream.position
+    if offset == 0 and fault.field == "header":
+        _refuse_stranger(stream)
+    got = fault.got + (stream.unread if fault.code == "payload-cut" else 0)
+    message = from_fault(
+        fault, path=path, record=record, offset=offset, whole=record - stream.damaged, got=got
+    ).message
+    payload, repairable, resumed = _known_extent(stream, fault.code) or _resync(stream, fault.code)
+    stream.records += 1
+    stream.damaged += 1
+    return Damage(
+        path=path,
+        record=record,
+        offset=offset,
+        code=fault.code,
+        field=fault.field,
+        expected=fault.expected,
+        got=got,
+        lost=stream.position - offset,
+        resumed=stream.position if resumed else None,
+        message=message,
+        payload=payload,
+        repairable=repairable,
+    )
+
+
+_Outcome: TypeAlias = tuple[bytes | None, bool, bool]  # payload, repairable, resumed
+
+
+def _refuse_stranger(stream: RecordStream) -> None:
+    """Raise when the first bytes are those of another kind of file."""
+    size = len(stream.buffer) + stream.unread if stream.final or stream.unread else None
+    look = sniff(bytes(stream.buffer[:1024]), size)
+    if look.stranger:
+        inside = f"inside its {stream.compression} " if stream.compression != "none" else ""
+        raise NotTFRecordError(
+            f"{stream.path}: not a TFRecord: {inside}looks like {look.text}, {look.remedy}",
+            path=stream.path,
+        )
+
+
+def _payload_fits(frame: memoryview) -> bool:
+    """Check the payload CRC of a whole frame, whatever its header says."""
+    stored = int.from_bytes(frame[-_FOOTER:], "little")
+    return _core.masked_crc32c(frame[_HEADER:-_FOOTER]) == stored
+
+
+def _hold(stream: RecordStream, nbytes: int) -> bool:
+    """Get ``nbytes`` into the buffer, if there are so many."""
+    while len(stream.buffer) < nbytes:
+        if not stream.more():
+            return False
+    return True
+
+
+def _known_extent(stream: RecordStream, code: str) -> _Outcome | None:
+    """Step over a record whose end is known: its header is sound, or its payload proves it."""
+    if code not in ("payload-crc", "length-crc"):
+        return None
+    claim = int.from_bytes(stream.buffer[:8], "little") + _FRAME
+    sound_header = code == "payload-crc"
+    if not sound_header and (claim > _KEEP or not _hold(stream, claim)):
+        return None
+    frame = stream.buffer[:claim]
+    fits = not sound_header and _payload_fits(frame)
+    if not fits and not (sound_header and _sound_behind(stream, claim)):
+        return None
+    payload = bytes(stream.buffer[_HEADER : claim - _FOOTER])
+    stream.advance(claim, 0)
+    return payload, fits, bool(len(stream.buffer)) or stream.more()
+
+
+def _sound_behind(stream: RecordStream, end: int) -> bool:
+    """Check that the data ends at ``end``, or a record header (or the rest of one) stands there."""
+    if not _hold(stream, end + _HEADER):
+        return True
+    return header_length(bytes(stream.buffer[end : end + _HEADER])) is not None
+
+
+def _resync(stream: RecordStream, code: str) -> _Outcome:
+    """Search the next sound record and move there, or to the end."""
+    begin = stream.position
+    if code == "header-cut":
+        found = -1
+    elif code in ("payload-cut", "footer-cut") and not stream.unread:
+        found = _after_cut(stream)
+    else:
+        found = _search(stream)
+    payload = None
+    if code == "length-crc" and stream.position == begin:
+        payload = _proven(stream, found)
+    stream.advance(found if found >= 0 else len(stream.buffer), 0)
+    return payload, payload is not None, found >= 0
+
+
+def _proven(stream: RecordStream, end: int) -> bytes | None:
+    """Return the payload between a broken header and ``end`` (-1: all) if its CRC holds."""
+    frame = stream.buffer[:end] if end >= 0 else stream.buffer
+    if len(frame) < _FRAME or not _payload_fits(frame):
+        return None
+    return bytes(frame[_HEADER:-_FOOTER])
+
+
+def _after_cut(stream: RecordStream) -> int:
+    """Search behind a record that reaches past the end of the data.
+
+    Nearly always that is a file cut short, whose last payload may itself hold framed records. So
+    what is found counts only if sound records follow from there to the very end.
+    """
+    found, _ = _core.find_record(stream.buffer, 1, True)
+    if found >= 0 and _core.count(stream.buffer, found, True, True).fault is not None:
+        return -1
+    return found
+
+
+def _search(stream: RecordStream) -> int:
+    """Return where in the buffer the next sound record starts, -1 when there is none."""
+    start = 1
+    if stream.final and stream.unread:  # a judged claim: step behind it, or it is judged again
+        stream.advance(1, 0)
+        start = 0
+    while True:
+        done = stream.final or stream.broken
+        found, certain = _core.find_record(stream.buffer, start, done)
+        if found >= 0 and certain:
+            return found
+        if done:
+            return -1
+        start = found if found >= 0 else max(len(stream.buffer) - _HEADER + 1, start)
+        if start > _KEEP:
+            stream.advance(start, 0)
+            start = 0
+        stream.more()
+
+
+def recover_compressed(stream: RecordStream, error: CompressedDataError) -> Damage:
+    """Describe damaged compressed data and drop the part of a record before it.
+
+    Args:
+        stream: The stream whose ``fill`` raised ``error``.
+        error: What it raised.
+
+    Returns:
+        The damage; after a damaged block of blocked gzip the stream goes on behind it.
+    """
+    record, offset = stream.records, stream.position
+    stream.advance(len(stream.buffer), 0)
+    stream.jump(error.expected or 0, error.got or (0 if error.code == "tail" else 1))
+    stream.damaged += stream.records - record
+    return Damage(
+        path=stream.path,
+        record=record,
+        offset=offset,
+        code=f"{error.field}-{error.code}",
+        field=str(error.field),
+        expected=None,
+        got=None,
+        lost=stream.position - offset,
+        resumed=stream.position if error.resumable else None,
+        message=error.message,
+        compressed_offset=error.offset,
+    )

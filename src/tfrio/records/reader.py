@@ -1,0 +1,276 @@
+"""Reading records in order: a window over the uncompressed bytes, and an iterator of payloads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self, overload
+
+from tfrio.compression import open_chunks
+from tfrio.errors import CompressedDataError
+from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
+from tfrio.records.shards import each_source
+from tfrio.records.walk import Chunk, walk
+from tfrio.storage import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from tfrio.compression import Compression
+    from tfrio.storage import Source
+    from tfrio.types import PathsLike
+
+__all__ = ["RecordStream", "read_records"]
+
+_LENGTH_BYTES = 8
+_FRAME_BYTES = 16
+# Where a local file's end is nearer than this, a record that claims to reach past it is simply
+# read to the end; farther, its claim is judged by the file's size without reading on.
+_READ_ON = 64 << 20
+
+
+class RecordStream:
+    """A window that slides over the uncompressed bytes of one file.
+
+    Take what is whole from ``buffer``, say so with ``advance``, ask for more with ``fill``. The
+    buffer is reused: views of it die at the next ``fill``. It grows only as bytes really arrive.
+
+    Args:
+        path: Local path, URL or file object.
+        compression: ``"none"``, ``"gzip"`` or ``"zlib"``; None goes by the content.
+        buffer_size: Bytes to hold, at first.
+        start: Uncompressed offset to begin at, which must be that of a record.
+        threads: Threads to inflate on, by default up to 4; 1 starts none.
+
+    Raises:
+        FileNotFoundError: Nothing there.
+        NotTFRecordError: The forced compression does not fit the content.
+    """
+
+    def __init__(
+        self,
+        path: Source,
+        *,
+        compression: str | None = None,
+        buffer_size: int = 1 << 20,
+        start: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.path = name_of(path)
+        self.position = start
+        self.records = 0
+        self.damaged = 0
+        self._source = open_chunks(path, compression, threads=threads, start=start)
+        self._store = memoryview(bytearray(max(buffer_size, 64)))
+        self._begin = self._end = 0
+        self._exhausted = False
+        self._paused = False
+        self._late: CompressedDataError | None = None
+
+    @property
+    def buffer(self) -> memoryview:
+        """The bytes not yet consumed."""
+        return self._store[self._begin : self._end]
+
+    @property
+    def final(self) -> bool:
+        """Whether no more bytes will come for the record at the start of ``buffer``."""
+        return self._exhausted or self._paused
+
+    @property
+    def compression(self) -> Compression:
+        """How the file is compressed."""
+        return self._source.compression
+
+    @property
+    def members(self) -> int:
+        """Whole gzip members read so far; 0 for plain files."""
+        return self._source.members
+
+    @property
+    def consumed(self) -> int:
+        """Bytes of the (compressed) file read so far, for progress."""
+        return self._source.consumed
+
+    @property
+    def unread(self) -> int:
+        """Bytes that follow ``buffer`` in a plain local file; 0 where this is not known."""
+        return self._source.remaining or 0
+
+    def fill(self) -> bool:
+        """Get more bytes behind those not yet consumed.
+
+        Returns:
+            False when there are no more.
+
+        Raises:
+            CompressedDataError: The compressed data is damaged and all sound bytes before the
+                damage have been handed out.
+        """
+        got = self._pull()
+        if not got and self._late is not None:
+            error, self._late = self._late, None
+            raise self._placed(error)
+        return got > 0
+
+    def more(self) -> bool:
+        """Get more bytes like ``fill``, but leave an error for the next ``fill`` to raise."""
+        return self._pull() > 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether the next ``fill`` raises."""
+        return self._late is not None
+
+    def _pull(self) -> int:
+        """Read until the store is full, the data ends or damage is met, which is kept."""
+        if self._late is not None or self.final or self._beyond():
+            return 0
+        self._make_room()
+        room = self._store[self._end :]
+        got = 0
+        try:
+            got = self._source.readinto(room)
+            if got < len(room) and not self._source.readinto(room[got:]):
+                self._exhausted = True
+        except CompressedDataError as error:
+            self._late = error
+        self._end += got
+        return got
+
+    def _make_room(self) -> None:
+        """Move what is pending to the front; double the store when it fills it."""
+        pending = self._end - self._begin
+        if pending == len(self._store):
+            larger = memoryview(bytearray(2 * len(self._store)))
+            larger[:pending] = self._store
+            self._store = larger
+        elif self._begin:
+            self._store[:pending] = self._store[self._begin : self._end]
+        self._begin, self._end = 0, pending
+
+    def _beyond(self) -> bool:
+        """Check whether the pending record claims more bytes than a large local file has left."""
+        left = self._source.remaining
+        pending = self._end - self._begin
+        if left is None or left < _READ_ON or pending < len(self._store):
+            return False
+        claim = int.from_bytes(self.buffer[:_LENGTH_BYTES], "little") + _FRAME_BYTES
+        self._paused = claim > pending + left
+        return self._paused
+
+    def _placed(self, error: CompressedDataError) -> CompressedDataError:
+        """Say how many whole records precede the damage."""
+        self._exhausted = not error.resumable
+        error.record = self.records
+        whole = self.records - self.damaged
+        error.message += (
+            f"; {whole} whole records precede. Fetch or write the file again, or keep every "
+            "whole record with `tfrio repair`"
+        )
+        error.args = (error.message,)
+        return error
+
+    def advance(self, nbytes: int, nrecords: int) -> None:
+        """Consume bytes at the start of ``buffer``.
+
+        Args:
+            nbytes: How many bytes, at most ``len(buffer)``.
+            nrecords: How many records they held.
+        """
+        self._begin += nbytes
+        self.position += nbytes
+        self.records += nrecords
+        self._paused = False
+
+    def jump(self, nbytes: int, nrecords: int = 0) -> None:
+        """Account for bytes and records that will never arrive: those of a damaged block."""
+        self.position += nbytes
+        self.records += nrecords
+
+    def close(self) -> None:
+        """Release the file and threads."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        """Return the stream itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the stream."""
+        self.close()
+
+
+@overload
+def read_records(
+    path: PathsLike | Source,
+    *,
+    compression: str | None = ...,
+    verify: bool = ...,
+    errors: Literal["raise", "skip"] = ...,
+    max_bad: int | None = ...,
+    report: DamageReport | None = ...,
+    start: int = ...,
+    threads: int | None = ...,
+) -> Iterator[bytes]: ...
+
+
+@overload
+def read_records(
+    path: PathsLike | Source,
+    *,
+    compression: str | None = ...,
+    verify: bool = ...,
+    errors: ErrorMode,
+    max_bad: int | None = ...,
+    report: DamageReport | None = ...,
+    start: int = ...,
+    threads: int | None = ...,
+) -> Iterator[bytes | Damage]: ...
+
+
+def read_records(
+    path: PathsLike | Source,
+    *,
+    compression: str | None = None,
+    verify: bool = True,
+    errors: ErrorMode = "raise",
+    max_bad: int | None = None,
+    report: DamageReport | None = None,
+    start: int = 0,
+    threads: int | None = None,
+) -> Iterator[bytes | Damage]:
+    """Read the payloads of one or more files, in order.
+
+    Args:
+        path: File, folder, glob, URL, file object, or several paths.
+        compression: ``"none"``, ``"gzip"`` or ``"zlib"``; None goes by the content of each file.
+        verify: Check each payload's CRC32C. That of the length is always checked.
+        errors: ``"raise"``; ``"skip"`` drops damaged records, counts them in ``report`` and warns
+            once per file; ``"return"`` yields a ``Damage`` in their place.
+        max_bad: Most damaged records to skip or return before the next one raises.
+        report: Filled with what was skipped, over all files.
+        start: Uncompressed offset of the record to begin at, in each file.
+        threads: Threads to inflate on, by default up to 4; 1 starts none.
+
+    Yields:
+        Payloads; with ``errors="return"`` also ``Damage``.
+
+    Raises:
+        CorruptRecordError: A record is damaged and ``errors`` or ``max_bad`` says to stop.
+        NotTFRecordError: A file is something else.
+        FileNotFoundError: Nothing there.
+    """
+    policy = DamagePolicy(errors, max_bad=max_bad, report=report)
+    for source in each_source(path):
+        with RecordStream(source, compression=compression, start=start, threads=threads) as stream:
+            for event in walk(stream, verify=verify):
+                if isinstance(event, Chunk):
+                    yield from event.payloads()
+                elif policy.take(event):
+                    yield event
+        policy.file_done(name_of(source))

@@ -1,0 +1,98 @@
+"""The one walk over a stream: chunks of whole records, and damage with where it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfrio import _core
+from tfrio.errors import CompressedDataError
+from tfrio.records.damage import Damage, recover, recover_compressed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tfrio.records.reader import RecordStream
+
+__all__ = ["Chunk", "tally", "walk"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole, checked records in a row. ``data`` dies at the next step of the walk.
+
+    Attributes:
+        data: The stream's buffer.
+        spans: (n, 2) int64: payload offset in ``data`` and length, in bytes.
+        position: Uncompressed offset of ``data[0]`` in the file.
+        first: Number of the first record in the file.
+    """
+
+    data: memoryview
+    spans: NDArray[np.int64]
+    position: int
+    first: int
+
+    def payloads(self) -> Iterator[bytes]:
+        """Yield a copy of each payload."""
+        data = self.data
+        for offset, length in self.spans.tolist():
+            yield bytes(data[offset : offset + length])
+
+
+def walk(stream: RecordStream, *, verify: bool = True) -> Iterator[Chunk | Damage]:
+    """Walk a stream to its end, past damage.
+
+    Args:
+        stream: An open stream.
+        verify: Check payload CRCs.
+
+    Yields:
+        Chunks of whole records and, where they lie, damages.
+
+    Raises:
+        NotTFRecordError: The file is something else than TFRecord.
+    """
+    while True:
+        data = stream.buffer
+        scan = _core.scan(data, 0, -1, verify, stream.final)
+        if len(scan.spans):
+            yield Chunk(data, scan.spans, stream.position, stream.records)
+        stream.advance(scan.consumed, len(scan.spans))
+        if scan.fault is not None:
+            yield recover(stream, scan.fault)
+        elif not stream.final:
+            damage = refill(stream)
+            if damage is not None:
+                yield damage
+        else:
+            return
+
+
+def tally(stream: RecordStream, *, verify: bool = True) -> Iterator[int | Damage]:
+    """Walk like ``walk``, but yield only the number of records of each step, and damages."""
+    while True:
+        step = _core.count(stream.buffer, 0, verify, stream.final)
+        stream.advance(step.consumed, step.records)
+        if step.records:
+            yield step.records
+        if step.fault is not None:
+            yield recover(stream, step.fault)
+        elif not stream.final:
+            damage = refill(stream)
+            if damage is not None:
+                yield damage
+        else:
+            return
+
+
+def refill(stream: RecordStream) -> Damage | None:
+    """Fill the stream; damaged compressed data becomes a ``Damage``."""
+    try:
+        stream.fill()
+    except CompressedDataError as error:
+        return recover_compressed(stream, error)
+    return None
