@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrio.examples.columns import Array
     from tfrio.examples.schema import Feature
 
-__all__ = ["decode_value", "encode_value", "fit_shape", "image_format"]
+__all__ = ["decode_value", "encode_value", "fit_shape", "image_format", "misfit_text"]
 
 # First bytes of the image formats met in TFRecord files.
 _MAGIC: Final = {
@@ -101,7 +101,7 @@ def fit_shape(array: Array, shape: tuple[int, ...] | None) -> Array:
     known = math.prod(d for d in shape if d >= 0)
     whole = array.size % known == 0 if -1 in shape and known else array.size == known
     if not whole:
-        raise SchemaError(_misfit(array.size, shape))
+        raise SchemaError(misfit_text(array.size, shape))
     return array.reshape(shape)
 
 
@@ -120,7 +120,8 @@ def image_format(value: bytes) -> str | None:
     return "WEBP" if value[:4] == b"RIFF" and value[8:12] == b"WEBP" else None
 
 
-def _misfit(size: int, shape: tuple[int, ...]) -> str:
+def misfit_text(size: int, shape: tuple[int, ...]) -> str:
+    """Say that values cannot form a shape, and which two-dimensional shapes they can form."""
     text = f"{size} values cannot form ({','.join(map(str, shape))}{',' * (len(shape) == 1)})"
     pairs = [(a, size // a) for a in range(math.isqrt(size), 0, -1) if size % a == 0]
     ways = ", ".join(f"{a}×{b}" for a, b in pairs[:4])  # noqa: RUF001

@@ -1,0 +1,278 @@
+"""Pull the records of some files through the native decoder, a chunk under one layout at a time."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from tfrio import _core
+from tfrio.errors import DecodeError, TfrioError, TfrioWarning, UsageError
+from tfrio.examples.faults import decode_error
+from tfrio.examples.infer import sample_stream
+from tfrio.examples.layout import Layout, NativeColumn, Origin
+from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
+from tfrio.records.reader import RecordStream
+from tfrio.records.shards import each_source
+from tfrio.records.walk import refill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from tfrio.compression import Compression
+    from tfrio.examples.columns import Array
+    from tfrio.examples.form import Form
+    from tfrio.storage import Source
+    from tfrio.types import PathsLike
+
+__all__ = ["Chunk", "Engine", "Options"]
+
+_FRAME = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How files are read.
+
+    Args:
+        compression: None goes by the content of each file.
+        verify: Check payload checksums; those of lengths are always checked.
+        errors: What to do with damaged records.
+        max_bad: Most damaged records to skip.
+        report: Filled with what was skipped.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
+        threads: Threads to inflate on.
+    """
+
+    compression: Compression | None = None
+    verify: bool = True
+    errors: Literal["raise", "skip"] = "raise"
+    max_bad: int | None = None
+    report: DamageReport | None = None
+    utf8: Literal["strict", "surrogateescape"] = "strict"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.errors not in ("raise", "skip"):
+            raise UsageError(
+                f"errors must be 'raise' or 'skip', got {self.errors!r}; "
+                "tfrio.read_records(errors='return') gives damaged payloads"
+            )
+        if self.utf8 not in ("strict", "surrogateescape"):
+            raise UsageError(f"utf8 must be 'strict' or 'surrogateescape', got {self.utf8!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Decoded records under one layout.
+
+    Attributes:
+        layout: Which slot holds which feature.
+        natives: One column a slot.
+        rows: Number of records.
+        origin: File and record of each row.
+    """
+
+    layout: Layout
+    natives: list[NativeColumn]
+    rows: int
+    origin: Origin = field(default_factory=Origin)
+
+
+class Engine:
+    """Records of some files in order, as chunks of columns.
+
+    Args:
+        paths: A file, folder, glob, file object, or several of these.
+        form: What decides the layout.
+        options: How files are read.
+    """
+
+    def __init__(self, paths: PathsLike | Source, form: Form, options: Options) -> None:
+        self._sources = each_source(paths)
+        self._form = form
+        self._options = options
+        self._policy = DamagePolicy(options.errors, max_bad=options.max_bad, report=options.report)
+        self._stream: RecordStream | None = None
+        self._decoder: Any = None
+        self._decoder_layout: Layout | None = None
+        self._checked = self._warned = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file being read."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def chunk(
+        self, limit: int, *, whole: bool = True, out: Mapping[int, Array] | None = None
+    ) -> Chunk | None:
+        """Decode the next records.
+
+        Args:
+            limit: Most records to decode.
+            whole: Whether to go on until ``limit`` records are there, over the ends of windows and
+                files; otherwise what the window holds is enough.
+            out: Arrays to decode fixed columns into, by slot.
+
+        Returns:
+            At most ``limit`` records, fewer at the end or where the layout changes; None after
+            the last.
+
+        Raises:
+            CorruptRecordError: A record is damaged.
+            DecodeError: A payload is no Example.
+            SchemaError: A record does not fit the schema.
+        """
+        origin, rows = Origin(), 0
+        while (stream := self._current()) is not None:
+            decoder = self._ready_decoder(out)
+            final = stream.final
+            options = self._options
+            feed = decoder.feed(stream.buffer, 0, limit - rows, verify=options.verify, final=final)
+            if feed.records:
+                origin.add(rows, stream.path, stream.records)
+            rows += feed.records
+            stream.advance(feed.consumed, feed.records)
+            if feed.fault is not None:
+                if self._handle(stream, feed.fault) and rows:
+                    break
+            elif rows == limit or (rows and not whole):
+                break
+            elif not final:
+                self._refill(stream)
+            else:
+                self._done(stream)
+        return self._taken(rows, origin) if rows else None
+
+    def _current(self) -> RecordStream | None:
+        """Return the stream to read from, the next file's where one has ended."""
+        if self._stream is None:
+            source = next(self._sources, None)
+            if source is None:
+                return None
+            options = self._options
+            self._stream = RecordStream(
+                source, compression=options.compression, threads=options.threads
+            )
+            self._checked = False
+        if not self._checked:
+            self._check_first(self._stream)
+        return self._stream
+
+    def _check_first(self, stream: RecordStream) -> None:
+        """Learn the form from the first records, and refuse payloads that are no Example."""
+        if not self._form.ready:
+            seen = sample_stream(stream, verify=self._options.verify)
+            self._form.learn(seen)
+        payload = _first_payload(stream)
+        self._checked = True
+        if payload is None:
+            return
+        content = _core.classify(payload)
+        if content == "other":
+            raise DecodeError(
+                f"{stream.path}: the payload of record 0 ({len(payload)} bytes) is not a "
+                "tf.train.Example. Read raw payloads with tfrio.read_records",
+                path=stream.path,
+                record=0,
+            )
+        if content == "sequence" and not self._form.sequence and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{stream.path} holds SequenceExamples; the schema has no feature list, so all "
+                "feature lists are left out. Add them with place='list' to read them",
+                TfrioWarning,
+                stacklevel=2,
+            )
+
+    def _ready_decoder(self, out: Mapping[int, Array] | None) -> Any:
+        """Return a decoder for the form's layout; the one in use where that has not changed."""
+        layout = self._form.layout
+        if self._decoder is None or layout is not self._decoder_layout:
+            self._decoder_layout = layout
+            self._decoder = _core.ExampleDecoder(
+                [tuple(slot) for slot in layout.slots],
+                sequence=self._form.sequence,
+                discover=self._form.discover,
+                utf8="error" if self._options.utf8 == "strict" else "accept",
+            )
+        if out is not None and not self._decoder.rows:
+            for slot, array in out.items():
+                self._decoder.set_output(slot, array)
+        return self._decoder
+
+    def _handle(self, stream: RecordStream, fault: Any) -> bool:
+        """Deal with the record at the start of the window; return whether the layout changed."""
+        if fault.field:
+            self._policy.take(recover(stream, fault))
+            return False
+        error = decode_error(fault, stream, self._form.layout)
+        if fault.code in ("kind", "count", "unknown"):
+            seen = sample_stream(stream, verify=self._options.verify)
+            self._form.widen(fault, seen, error)
+            return True
+        self._policy.take(_unreadable(stream, fault, error))
+        return False
+
+    def _refill(self, stream: RecordStream) -> None:
+        damage = refill(stream)
+        if damage is not None:
+            self._policy.take(damage)
+
+    def _done(self, stream: RecordStream) -> None:
+        self.close()
+        self._policy.file_done(stream.path)
+
+    def _taken(self, rows: int, origin: Origin) -> Chunk:
+        layout = self._decoder_layout
+        assert layout is not None
+        natives = [NativeColumn.of(column) for column in self._decoder.take()]
+        return Chunk(layout, natives, rows, origin)
+
+
+def _first_payload(stream: RecordStream) -> memoryview | None:
+    """Return the payload of the next record, None where it is damaged or there is none."""
+    while True:
+        scan = _core.scan(stream.buffer, 0, 1, True, stream.final)
+        if len(scan.spans):
+            offset, length = scan.spans[0].tolist()
+            return stream.buffer[offset : offset + length]
+        if scan.fault is not None or not _filled(stream):
+            return None
+
+
+def _filled(stream: RecordStream) -> bool:
+    """Get more bytes; damage met on the way is left for the next who asks."""
+    return not stream.final and stream.fill()
+
+
+def _unreadable(stream: RecordStream, fault: Any, error: TfrioError) -> Damage:
+    """Step over a sound record whose payload is no Example, and say so."""
+    start, first = stream.position, stream.records
+    size = int.from_bytes(stream.buffer[:8], "little") + _FRAME
+    stream.advance(size, 1)
+    return Damage(
+        path=stream.path,
+        record=first,
+        offset=start,
+        code=fault.code,
+        field="payload",
+        expected=None,
+        got=None,
+        lost=size,
+        resumed=stream.position,
+        message=error.message,
+    )

@@ -1,0 +1,193 @@
+"""Which layout the next records are decoded with: bound by a schema, or learned as they come."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tfrio.errors import MissingFeatureError, TfrioError, TfrioWarning
+from tfrio.examples.layout import KIND_NAMES, Layout, stored_name
+from tfrio.examples.observe import Observation, Seen
+from tfrio.examples.schema import Feature, Kind, Place, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Bound", "Form", "Learned"]
+
+
+class Form(Protocol):
+    """What decides the layout of the native decoder."""
+
+    layout: Layout
+    discover: bool
+    sequence: bool
+    ready: bool
+
+    def learn(self, seen: Observation) -> None:
+        """Take note of the records to come."""
+        ...
+
+    def widen(self, fault: Any, seen: Observation, error: TfrioError) -> None:
+        """Change the layout so that the next record fits, or raise ``error``."""
+        ...
+
+
+class Bound:
+    """A schema given by the user: a record that does not fit is an error.
+
+    Args:
+        schema: The features to read.
+    """
+
+    discover = False
+    ready = True
+
+    def __init__(self, schema: Schema) -> None:
+        self.layout = Layout(schema)
+        self.sequence = schema.sequence
+
+    def learn(self, seen: Observation) -> None:
+        """Need nothing: the schema says it all."""
+
+    def widen(self, fault: Any, seen: Observation, error: TfrioError) -> None:
+        """Refuse the record.
+
+        Raises:
+            TfrioError: Always.
+        """
+        raise error
+
+
+class Learned:
+    """The form the records seen so far have; it widens where a later record does not fit.
+
+    Args:
+        names: Features wanted, None for all.
+        hints: What is known beforehand of some features (their shape, say).
+        switch: Whether a feature may change its kind from record to record; columns cannot,
+            rows can.
+    """
+
+    # SequenceExample's reading loses nothing of an Example, the other way round it does.
+    sequence = True
+
+    def __init__(
+        self, *, names: Sequence[str] | None = None, hints: Schema | None = None, switch: bool
+    ) -> None:
+        self.layout = Layout(Schema())
+        self.discover = names is None
+        self.ready = False
+        self._names = names
+        self._hints = dict(hints or {})
+        self._switch = switch
+        self._seen = Observation()
+        self._kinds: dict[tuple[str, Place], Kind] = {}
+        self._loose: set[tuple[str, Place]] = set()
+
+    def learn(self, seen: Observation) -> None:
+        """Take the form of the first records.
+
+        Args:
+            seen: What they hold; nothing is learned from no records.
+
+        Raises:
+            MissingFeatureError: A feature asked for by name is in none of them.
+        """
+        if not seen.records:
+            return
+        self._seen.join(seen)
+        self.ready = True
+        self._set_layout()
+
+    def widen(self, fault: Any, seen: Observation, error: TfrioError) -> None:
+        """Change the layout so that the next record fits.
+
+        Args:
+            fault: Why the native decoder stopped.
+            seen: What the next records hold.
+            error: What to raise where no layout fits.
+
+        Raises:
+            FeatureKindError: The feature has another kind than before and columns are wanted.
+        """
+        place: Place = "list" if fault.step >= 0 else "context"
+        key = (stored_name(fault.feature), place)
+        if fault.code == "unknown" and key not in seen.features:
+            key = (key[0], "list")
+        first_time = not self._seen.records
+        before = self.layout.slots
+        self._seen.join(seen)
+        self.ready = True
+        if fault.code == "kind":
+            self._change_kind(key, fault, error)
+        elif fault.code == "count":
+            self._loose.add(key)
+            self._hints.pop(key[0], None)
+        self._set_layout()
+        if self.layout.slots == before:
+            raise error
+        if not self._switch and not first_time:
+            self._warn(fault, key, error)
+
+    def _change_kind(self, key: tuple[str, Place], fault: Any, error: TfrioError) -> None:
+        seen = self._seen.features[key]
+        if len(seen.kinds) > 1 and not self._switch:
+            raise error
+        self._kinds[key] = KIND_NAMES[fault.got]
+        self._hints.pop(key[0], None)
+
+    def _set_layout(self) -> None:
+        keys = self._seen.keys()
+        features: dict[str, Feature | Kind] = {}
+        for key, seen in self._seen.features.items():
+            features[keys[key]] = self._form(key, keys[key], seen)
+        for name, hint in self._hints.items():
+            stored = features.pop(hint.name or name, None)
+            if stored is not None:
+                features[name] = hint
+                for helper in hint.row_lengths:
+                    features.pop(helper, None)
+        schema = Schema(features)
+        if self._names is not None:
+            schema = self._selected(schema)
+        self.layout = Layout(schema)
+
+    def _form(self, key: tuple[str, Place], name: str, seen: Seen) -> Feature:
+        kind = self._kinds.get(key, seen.kind)
+        shape: tuple[int, ...] | None = None
+        if seen.lengths is not None and key[1] == "context" and key not in self._loose:
+            low, high = seen.lengths
+            if low == high > 0 and kind != "bytes":
+                shape = (high,)
+            elif low == high == 1:
+                shape = ()
+        stored = None if seen.name == name else seen.name
+        return Feature(
+            kind, shape, required=False, place=seen.place, name=stored, lengths=seen.lengths
+        )
+
+    def _selected(self, schema: Schema) -> Schema:
+        for name in self._names or ():
+            if name not in schema:
+                raise MissingFeatureError(
+                    f"no feature '{name}' in the first {self._seen.records} records; present: "
+                    f"{sorted(schema)}; pass a schema to read what only later records have",
+                    feature=name,
+                )
+        return schema.select(self._names or ())
+
+    def _warn(self, fault: Any, key: tuple[str, Place], error: TfrioError) -> None:
+        name = key[0]
+        happened = {
+            "count": f"feature '{name}' has {fault.got} values, not {fault.expected} as before; "
+            "it is a ragged column from here on",
+            "unknown": f"feature '{name}' appears for the first time; it is a column from here on",
+            "kind": f"feature '{name}' has values for the first time",
+        }[fault.code]
+        warnings.warn(
+            f"{happened} (record {error.record} of {error.path}). Pass a schema "
+            "(tfrio.infer_schema) to fix the form of every column",
+            TfrioWarning,
+            stacklevel=2,
+        )

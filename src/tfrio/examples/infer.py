@@ -1,0 +1,128 @@
+"""Look at records to learn their schema: a sample, or every record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrio import _core
+from tfrio.errors import from_fault
+from tfrio.examples.observe import Observation
+from tfrio.records.reader import RecordStream
+from tfrio.records.shards import each_source
+
+if TYPE_CHECKING:
+    from tfrio.compression import Compression
+    from tfrio.examples.schema import Schema
+    from tfrio.types import PathsLike
+
+__all__ = ["SAMPLE_RECORDS", "infer_schema", "observe", "sample_stream"]
+
+# How many records decide the form of columns where no schema is given, and how many bytes at
+# most: a thousand large patches would be gigabytes.
+SAMPLE_RECORDS: Final = 1000
+SAMPLE_BYTES: Final = 16 << 20
+
+
+def infer_schema(
+    paths: PathsLike,
+    *,
+    sample: int | None = None,
+    scalars: bool = False,
+    compression: Compression | None = None,
+    verify: bool = True,
+) -> Schema:
+    """Learn the schema that every record fits.
+
+    Args:
+        paths: A file, folder, glob, or several of these.
+        sample: Number of records to look at; None looks at all. Only after all records is a
+            length that never varied made a fixed shape; after a sample the feature stays a list
+            whose description says ``length 1 so far``.
+        scalars: Whether features with exactly one value in every record become scalars, shape
+            ``()``. Otherwise they are lists of one, shape ``(1,)``.
+        compression: How the files are compressed; None goes by content.
+        verify: Whether payload checksums are checked.
+
+    Returns:
+        The schema. Features absent from some record are optional.
+
+    Raises:
+        FeatureKindError: A feature has two kinds; the text names the first record of each.
+        DecodeError: A payload is neither an Example nor a SequenceExample.
+    """
+    seen, whole = observe(paths, sample=sample, compression=compression, verify=verify)
+    return seen.schema(fixed=whole, scalars=scalars)
+
+
+def observe(
+    paths: PathsLike,
+    *,
+    sample: int | None = None,
+    compression: Compression | None = None,
+    verify: bool = True,
+) -> tuple[Observation, bool]:
+    """Look at records and say what each feature is, conflicts included.
+
+    Args:
+        paths: A file, folder, glob, or several of these.
+        sample: Number of records to look at; None looks at all.
+        compression: How the files are compressed; None goes by content.
+        verify: Whether payload checksums are checked.
+
+    Returns:
+        What was seen, and whether that is all there is.
+
+    Raises:
+        DecodeError: A payload is neither an Example nor a SequenceExample.
+    """
+    total = Observation()
+    for source in each_source(paths):
+        with RecordStream(source, compression=compression) as stream:
+            while sample is None or total.records < sample:
+                room = -1 if sample is None else sample - total.records
+                seen = _scan_window(stream, room, verify=verify)
+                total.join(seen)
+                if not seen.records and not stream.fill():
+                    break
+            else:
+                return total, False
+    return total, True
+
+
+def sample_stream(stream: RecordStream, *, verify: bool = True) -> Observation:
+    """Look at the first records of a stream without consuming any.
+
+    Args:
+        stream: The stream; its window grows until it holds the sample.
+        verify: Whether payload checksums are checked.
+
+    Returns:
+        What the next 1,000 records hold, or fewer where they exceed 16 MiB or a damaged record
+        ends them. No records: the stream is at its end, or its next record is damaged.
+    """
+    while True:
+        scanner = _core.SchemaScanner(sequence=True)
+        feed = scanner.feed(stream.buffer, 0, SAMPLE_RECORDS, verify=verify, final=stream.final)
+        full = feed.records >= SAMPLE_RECORDS or (feed.records and feed.consumed >= SAMPLE_BYTES)
+        if full or feed.fault is not None or not stream.fill():
+            seen = Observation()
+            seen.add(scanner.result(), feed.records, path=stream.path, first=stream.records)
+            return seen
+
+
+def _scan_window(stream: RecordStream, room: int, *, verify: bool) -> Observation:
+    """Look at the whole records in the window and consume them."""
+    scanner = _core.SchemaScanner(sequence=True)
+    feed = scanner.feed(stream.buffer, 0, room, verify=verify, final=stream.final)
+    if feed.fault is not None:
+        fault = feed.fault
+        raise from_fault(
+            fault,
+            path=stream.path,
+            record=stream.records + fault.record,
+            offset=stream.position + fault.offset,
+        )
+    seen = Observation()
+    seen.add(scanner.result(), feed.records, path=stream.path, first=stream.records)
+    stream.advance(feed.consumed, feed.records)
+    return seen

@@ -1,0 +1,104 @@
+"""Join chunks of different layouts into one of the last layout. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfrio.examples.engine import Chunk
+from tfrio.examples.layout import NativeColumn, Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrio.examples.columns import Array
+    from tfrio.examples.layout import Slot
+
+__all__ = ["join_chunks"]
+
+_BYTES, _FLOAT = 1, 2
+_DTYPES = {_BYTES: np.uint8, _FLOAT: np.float32, 3: np.int64}
+
+
+def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
+    """Join chunks whose layouts only ever widened.
+
+    Args:
+        chunks: At least one, in order.
+
+    Returns:
+        All rows under the last layout: features of fixed length that became ragged are ragged
+        throughout, features that appeared are absent before.
+    """
+    if len(chunks) == 1:
+        return chunks[0]
+    layout = chunks[-1].layout
+    natives = [_concat([_conform(chunk, slot) for chunk in chunks]) for slot in layout.slots]
+    origin, rows = Origin(), 0
+    for chunk in chunks:
+        origin.extend(chunk.origin, rows)
+        rows += chunk.rows
+    return Chunk(layout, natives, rows, origin)
+
+
+def _conform(chunk: Chunk, slot: Slot) -> NativeColumn:
+    """Return the column of a slot in a chunk of an earlier layout, in the slot's form."""
+    for known, native in zip(chunk.layout.slots, chunk.natives, strict=True):
+        if known[0] == slot.name and known.place == slot.place:
+            if known.kind != slot.kind:  # nothing but absent rows so far
+                return _absent(slot, chunk.rows)
+            if known.values == slot.values:
+                return native
+            return _ragged(native, known.values)
+    return _absent(slot, chunk.rows)
+
+
+def _ragged(native: NativeColumn, count: int) -> NativeColumn:
+    """Return a fixed column as a ragged one; absent rows become empty lists."""
+    lengths = native.present.astype(np.int64) * count
+    keep = np.repeat(native.present.astype(bool), count)
+    offsets = _ends(lengths)
+    if native.byte_offsets is None:
+        return native._replace(values=native.values.ravel()[keep], value_offsets=offsets)
+    # Absent rows hold empty bytes: leaving out their offsets moves no data.
+    sizes = np.diff(native.byte_offsets)[keep]
+    return native._replace(byte_offsets=_ends(sizes), value_offsets=offsets)
+
+
+def _absent(slot: Slot, rows: int) -> NativeColumn:
+    """Return a column of absent rows."""
+    count = 0 if slot.place else max(slot.values, 0) * rows
+    steps = np.zeros(rows + 1, np.int64) if slot.place else None
+    lists = 0 if slot.place else rows
+    return NativeColumn(
+        values=np.zeros(0 if slot.kind == _BYTES else count, _DTYPES[slot.kind]),
+        byte_offsets=np.zeros(count + 1, np.int64) if slot.kind == _BYTES else None,
+        value_offsets=np.zeros(lists + 1, np.int64) if slot.values < 0 else None,
+        step_offsets=steps,
+        present=np.zeros(rows, np.uint8),
+    )
+
+
+def _concat(parts: list[NativeColumn]) -> NativeColumn:
+    def chained(arrays: list[Array | None]) -> Array | None:
+        return None if arrays[0] is None else _chain([a for a in arrays if a is not None])
+
+    return NativeColumn(
+        values=np.concatenate([p.values.ravel() for p in parts]),
+        byte_offsets=chained([p.byte_offsets for p in parts]),
+        value_offsets=chained([p.value_offsets for p in parts]),
+        step_offsets=chained([p.step_offsets for p in parts]),
+        present=np.concatenate([p.present for p in parts]),
+    )
+
+
+def _chain(offsets: list[Array]) -> Array:
+    """Return offsets one after another, each shifted to where the one before ends."""
+    return _ends(np.concatenate([np.diff(o) for o in offsets]))
+
+
+def _ends(lengths: Array) -> Array:
+    out = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=out[1:])
+    return out

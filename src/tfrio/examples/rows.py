@@ -1,0 +1,64 @@
+"""Batches to rows: one dict a record, built from whole columns. Pure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfrio.examples.columns import Batch, BytesColumn, Column, Ragged
+
+if TYPE_CHECKING:
+    from tfrio.examples.schema import Schema
+
+__all__ = ["batch_rows"]
+
+
+def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, Any]]:
+    """Turn a batch into rows.
+
+    Args:
+        batch: The columns.
+        schema: What they are.
+        bound: Whether the schema was given by the user: every row then has every feature, None
+            where an optional one is absent. Otherwise a row has the features its record has,
+            and a bytes feature with one value is that value.
+
+    Returns:
+        One dict a record. Numbers are arrays (NumPy scalars where the schema says scalar), bytes
+        are ``bytes`` or a list of them, feature lists are lists of steps or, with a fixed step
+        shape, one array (steps, ...). Arrays share the batch's memory.
+    """
+    columns = [_values(column, unwrap=not bound) for column in batch.values()]
+    if not columns:
+        return [{} for _ in range(batch.rows)]
+    keys = tuple(batch)
+    rows = [dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True)]
+    for key, mask in batch.present.items():
+        if mask.all() or schema[key].default is not None:
+            continue
+        for i in np.flatnonzero(~mask).tolist():
+            if bound:
+                rows[i][key] = None
+            else:
+                del rows[i][key]
+    return rows
+
+
+def _values(column: Column, *, unwrap: bool) -> list[Any]:
+    """Return a column as a list of one value a row."""
+    if isinstance(column, Ragged):
+        return _lists(column, unwrap=unwrap)
+    return column.tolist() if isinstance(column, BytesColumn) else list(column)
+
+
+def _lists(column: Ragged, *, unwrap: bool) -> list[Any]:
+    inner, bounds = column.values, pairwise(column.offsets.tolist())
+    if isinstance(inner, np.ndarray):
+        return [inner[a:b] for a, b in bounds]
+    items = _values(inner, unwrap=False)
+    lists = [items[a:b] for a, b in bounds]
+    if unwrap and isinstance(inner, BytesColumn):
+        return [v[0] if len(v) == 1 else v for v in lists]
+    return lists
