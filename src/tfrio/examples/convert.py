@@ -15,13 +15,13 @@ from tfrio.examples.missing import fill_missing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfrio.examples.layout import Layout, NativeColumn, Origin
+    from tfrio.examples.layout import Layout, NativeColumn
     from tfrio.examples.schema import Feature
 
 __all__ = ["make_batch"]
 
 
-def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origin: Origin) -> Batch:
+def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origin: Places) -> Batch:
     """Turn the native columns of some records into a batch.
 
     Args:
@@ -55,7 +55,7 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
     return Batch(columns, present=present, rows=rows)
 
 
-class _Places(Protocol):
+class Places(Protocol):
     """What can say where a row (or a step of one) came from."""
 
     def where(self, row: int) -> str: ...
@@ -65,7 +65,7 @@ class _Places(Protocol):
 class _Steps:
     """Where inner values came from: the row around each, and its position in that row."""
 
-    def __init__(self, outer: _Places, offsets: Array) -> None:
+    def __init__(self, outer: Places, offsets: Array) -> None:
         self._outer = outer
         self._offsets = offsets
 
@@ -86,7 +86,7 @@ class _Job:
 
     key: str
     feature: Feature
-    origin: _Places
+    origin: Places
 
     def within(self, offsets: Array | None) -> _Job:
         """Return the same job for the values inside the lists that ``offsets`` cut."""
