@@ -1,34 +1,211 @@
-"""The one lister: files, folders, globs and shard prefixes to files in natural order."""
+"""The one lister: files, folders, globs, prefixes and URLs to record files in natural order."""
 
 from __future__ import annotations
 
+import difflib
 import os
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from tfrio.compression import open_chunks
+from tfrio.compression.detect import HEAD_BYTES, header_length
+from tfrio.errors import CompressedDataError, UsageError
+from tfrio.records.names import (
+    SIDECAR,
+    base_name,
+    has_prefix,
+    in_split,
+    is_record_name,
+    natural_key,
+    parse_name,
+)
+from tfrio.records.sniff import sniff
+from tfrio.storage import Entry, is_folder, list_folder, list_glob, open_read, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
+__all__ = ["Ignored", "Listing", "each_source", "expand", "list_files"]
 
-def expand(paths: PathsLike) -> list[str]:
-    """List files (thin)."""
-    import glob
-
-    if isinstance(paths, (str, os.PathLike)):
-        p = os.fspath(paths)
-        if os.path.isdir(p):
-            return sorted(os.path.join(p, n) for n in os.listdir(p))
-        if any(c in p for c in "*?["):
-            return sorted(glob.glob(p))
-        return [p]
-    return [f for p in paths for f in expand(p)]
+_MAGIC_CHARACTERS = "*?["
 
 
-def each_source(paths: PathsLike | Source) -> Iterator[Source]:
-    """Yield files of paths, or the file object itself."""
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file of a folder that is not read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Record files in natural order, and what was left out."""
+
+    files: tuple[str, ...]
+    ignored: tuple[Ignored, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both lists, ready for JSON."""
+        return {
+            "files": list(self.files),
+            "ignored": [{"path": i.path, "reason": i.reason} for i in self.ignored],
+        }
+
+
+def _by_name(name: str) -> str | None:
+    """Return why a file is ignored by its name alone."""
+    if name.startswith((".", "_")):
+        return "a hidden or marker file"
+    if name.endswith(".crc"):
+        return "a checksum file of Hadoop"
+    return "an index" if name.endswith(SIDECAR) else None
+
+
+def _by_content(path: str) -> str | None:
+    """Return why a file is ignored by its content; what might be damaged TFRecord is kept."""
+    reader = open_read(path)
+    try:
+        head = reader.read_at(0, HEAD_BYTES)
+        look = sniff(head, reader.size)
+    finally:
+        reader.close()
+    if look.kind in ("gzip", "zlib"):
+        return None if _holds_records(path) else f"{look.kind} of something else than TFRecord"
+    extension = "." in base_name(path)
+    if look.readable or (look.kind == "unknown" and (not extension or parse_name(path))):
+        return None
+    return f"looks like {look.text}"
+
+
+def _holds_records(path: str) -> bool:
+    """Inflate the head of a compressed file and look for a record header."""
+    source = open_chunks(path, threads=1)
+    try:
+        buffer = bytearray(HEAD_BYTES)
+        got = source.readinto(memoryview(buffer))
+    except CompressedDataError:
+        return True
+    finally:
+        source.close()
+    return got == 0 or header_length(bytes(buffer[:got])) is not None
+
+
+def _reason(entry: Entry) -> str | None:
+    name = base_name(entry.path)
+    reason = _by_name(name)
+    if reason or is_record_name(name):
+        return reason or ("an empty file" if entry.size == 0 else None)
+    return "an empty file" if entry.size == 0 else _by_content(entry.path)
+
+
+def _sift(entries: Iterable[Entry]) -> Listing:
+    """Sort the entries of a folder or glob into record files and others."""
+    files, ignored = [], []
+    for entry in sorted(entries, key=lambda e: natural_key(e.path)):
+        reason = _reason(entry)
+        if reason is None:
+            files.append(entry.path)
+        else:
+            ignored.append(Ignored(entry.path, reason))
+    return Listing(tuple(files), tuple(ignored))
+
+
+def _folder_of(path: str) -> str:
+    cut = max(path.rfind("/"), path.rfind(os.sep))
+    return path[: cut + 1]
+
+
+def _with_prefix(path: str) -> Listing:
+    """List the shards whose exact prefix ``path`` is.
+
+    Raises:
+        FileNotFoundError: There are none.
+    """
+    folder, prefix = _folder_of(path) or ".", base_name(path)
+    entries = list_folder(folder) if is_folder(folder) else []
+    if folder == ".":
+        entries = [Entry(base_name(e.path), e.size) for e in entries]
+    listing = _sift(e for e in entries if has_prefix(e.path, prefix))
+    if not listing.files:
+        near = difflib.get_close_matches(prefix, [base_name(e.path) for e in entries], n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise FileNotFoundError(f"{path}: no such file, folder or shard prefix{hint}")
+    return listing
+
+
+def _one(path: str) -> Listing:
+    """List one path given by the user; a file named in full is taken as it is."""
+    if size_of(path) is not None:
+        return Listing((path,))
+    if is_folder(path):
+        listing = _sift(list_folder(path))
+        what = "no TFRecord files in this folder"
+    elif any(c in path for c in _MAGIC_CHARACTERS):
+        listing = _sift(list_glob(path))
+        what = "no TFRecord file matches"
+    else:
+        return _with_prefix(path)
+    if not listing.files:
+        told = "; ".join(f"{base_name(i.path)}: {i.reason}" for i in listing.ignored[:5])
+        raise FileNotFoundError(f"{path}: {what}" + (f" (ignored {told})" if told else ""))
+    return listing
+
+
+def list_files(paths: PathsLike, *, split: str | None = None) -> Listing:
+    """List the record files that paths stand for.
+
+    Args:
+        paths: One path or several: files (taken as they are), folders, globs, shard prefixes such
+            as ``dir/b-train``, or URLs. Folders and globs come in natural order, without Spark's
+            markers, checksum files, empty files, indexes and files of other kinds.
+        split: Keep only shards of this split, by the exact name: ``foo`` is not ``foo_bar``.
+
+    Returns:
+        The files, and what was left out with the reason.
+
+    Raises:
+        FileNotFoundError: A path stands for no file.
+        UsageError: Not a path.
+    """
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    found = [_one(_text(path)) for path in paths]
+    files = [file for listing in found for file in listing.files]
+    ignored = [entry for listing in found for entry in listing.ignored]
+    if split is not None:
+        others = [file for file in files if not in_split(file, split)]
+        files = [file for file in files if in_split(file, split)]
+        if not files:
+            raise FileNotFoundError(f"no shard of split {split!r} among {len(others)} files")
+        ignored += [Ignored(file, f"not of split {split!r}") for file in others]
+    return Listing(tuple(files), tuple(ignored))
+
+
+def _text(path: Any) -> str:
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"expected a path, got {path!r}")
+    return os.fspath(cast("os.PathLike[str]", path))
+
+
+def expand(paths: PathsLike, *, split: str | None = None) -> list[str]:
+    """Return the files of ``list_files``."""
+    return list(list_files(paths, split=split).files)
+
+
+def each_source(paths: PathsLike | Source | Iterable[Source]) -> Iterator[Source]:
+    """Yield what to open: file objects as they are, paths expanded, in the order given."""
     if hasattr(paths, "read"):
-        yield paths  # type: ignore[misc]
+        yield cast("Source", paths)
         return
-    yield from expand(paths)  # type: ignore[arg-type]
+    several = (
+        [paths] if isinstance(paths, str | os.PathLike) else list(cast("Iterable[Source]", paths))
+    )
+    for path in several:
+        if hasattr(path, "read"):
+            yield path
+        else:
+            yield from expand(cast("str", path))

@@ -1,0 +1,30 @@
+"""Bytes from and to wherever they live: local files, file objects, fsspec and object-store URLs.
+
+Reading asks for little: fill this buffer, give these bytes. Writing is atomic: bytes go to a
+temporary name in the same folder and are renamed once complete, so that nothing half-written
+bears a final name.
+"""
+
+from tfrio.storage.listing import Entry, is_folder, list_folder, list_glob, size_of
+from tfrio.storage.reading import BinaryReader, Source, local_path, name_of, open_read, read_full
+from tfrio.storage.remote import is_remote
+from tfrio.storage.writing import atomic_write, open_write, publish, temporary_beside
+
+__all__ = [
+    "BinaryReader",
+    "Entry",
+    "Source",
+    "atomic_write",
+    "is_folder",
+    "is_remote",
+    "list_folder",
+    "list_glob",
+    "local_path",
+    "name_of",
+    "open_read",
+    "open_write",
+    "publish",
+    "read_full",
+    "size_of",
+    "temporary_beside",
+]
