@@ -35,10 +35,19 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
     assert "Example" in text or "Commands:" in text
 
 
-@pytest.mark.parametrize("arguments", [["nope"], ["demo", "--nope"]])
-def test_wrong_use_leaves_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nope"], "tfrio: No such command 'nope'. See: tfrio --help\n"),
+        (["demo", "--nope"], "tfrio: No such option '--nope'. See: tfrio demo --help\n"),
+        (["head"], "tfrio: Missing argument 'PATHS...'. See: tfrio head --help\n"),
+    ],
+)
+def test_wrong_use_is_one_line_and_2(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert leave_with(arguments) == 2
-    assert "Usage: tfrio" in capsys.readouterr().err
+    assert capsys.readouterr().err == line
 
 
 @pytest.mark.parametrize(
@@ -57,7 +66,7 @@ def test_errors_are_one_line_and_a_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def broken(**_options: object) -> None:
+    def broken(*_typed: object, **_options: object) -> None:
         raise error
 
     monkeypatch.setattr(entry, "main", broken)
@@ -70,11 +79,11 @@ def test_errors_are_one_line_and_a_code(
 def test_warnings_about_data_are_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def warned(**_options: object) -> None:
+    def warned(*_typed: object, **_options: object) -> None:
         warnings.warn("8 values were clamped", TfrioWarning, stacklevel=1)
 
     monkeypatch.setattr(entry, "main", warned)
-    entry.run([])
+    assert leave_with([]) is None
     assert capsys.readouterr().err == "tfrio: warning: 8 values were clamped\n"
 
 

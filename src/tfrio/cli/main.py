@@ -18,6 +18,7 @@ __all__ = ["main", "run"]
 
 _COMMANDS = {
     "demo": "tfrio.cli.demo.command",
+    "head": "tfrio.cli.head",
 }
 """Each command and the module that holds it; loaded when called, so that `--help` is quick."""
 
@@ -67,11 +68,20 @@ def run(arguments: Sequence[str] | None = None) -> None:
         warnings.simplefilter("always", TfrioWarning)
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
-            main(args=arguments, prog_name="tfrio")
+            raise SystemExit(main(arguments, prog_name="tfrio", standalone_mode=False))
+        except click.UsageError as error:
+            fail(f"{error.format_message()} {_help_for(error.ctx)}", 2)
+        except click.Abort:
+            fail("interrupted", 130)
         except UsageError as error:
             fail(str(error), 2)
         except (TfrioError, OSError) as error:
             fail(_os_text(error) if isinstance(error, OSError) else str(error), 1)
+
+
+def _help_for(context: click.Context | None) -> str:
+    """Name the help page to read after a wrong call."""
+    return f"See: {context.command_path if context else 'tfrio'} --help"
 
 
 def _os_text(error: OSError) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tfrio.records.verify import verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["delete_shard", "findings", "flip_bit"]
 
@@ -17,7 +14,7 @@ def _copy(export: list[Path], folder: Path) -> list[Path]:
     """Copy an export into a new folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    return [shutil.copy2(path, folder / path.name) for path in export]
+    return [Path(shutil.copy2(path, folder / path.name)) for path in export]
 
 
 def flip_bit(export: list[Path], folder: Path, *, shard: int, byte: int, bit: int) -> Path:

@@ -1,0 +1,73 @@
+"""`tfrio head`: show the first records."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfrio.cli.output import console, json_option
+from tfrio.cli.values import describe, plain, preview
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["head_command"]
+
+
+@click.command("head", short_help="Show the first records.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("-n", "--number", default=3, show_default=True, help="How many records to show.")
+@click.option("-k", "--keys", help="Show only these features, separated by commas.")
+@click.option("--strict", is_flag=True, help="Leave with 1 when a feature asked for is absent.")
+@json_option
+def head_command(
+    paths: tuple[str, ...], number: int, keys: str | None, *, strict: bool, as_json: bool
+) -> None:
+    """Show the first records of PATHS (files, folders, globs), without any schema.
+
+    With --json each record is one line; bytes that are not text are {"base64": ...}.
+
+    \b
+    Examples:
+      tfrio head train.tfrecord
+      tfrio head -n 1 -k label,id 'shards/*.gz'
+      tfrio head --json -n 100 train.tfrecord.gz > rows.jsonl
+    """
+    asked = keys.split(",") if keys else None
+    missing = False
+    for record, row in enumerate(_rows(paths, number)):
+        shown = {name: row.get(name) for name in asked} if asked else row
+        missing |= None in shown.values()
+        if as_json:
+            _print_json(shown)
+        else:
+            _print_record(record, shown)
+    if missing and strict:
+        raise SystemExit(1)
+
+
+def _rows(paths: tuple[str, ...], number: int) -> Iterator[dict[str, Any]]:
+    from tfrio.examples.decode import read
+
+    return islice(read(paths), number)
+
+
+def _print_json(row: dict[str, Any]) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode({name: plain(value) for name, value in row.items()}))
+
+
+def _print_record(record: int, row: dict[str, Any]) -> None:
+    out = console()
+    out.print(f"record {record}", style="bold")
+    width = max((len(name) for name in row), default=0)
+    for name, value in row.items():
+        if value is None:
+            out.print(f"  {name + ':':<{width + 1}} absent", style="yellow")
+        else:
+            out.print(f"  {name + ':':<{width + 1}} {describe(value):<18} {preview(value)}")
+    if not row:
+        out.print("  no features")
