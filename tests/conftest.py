@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.samples import write_all
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -16,3 +18,9 @@ def shared() -> Path:
     if not (folder / "fixtures").is_dir():
         pytest.skip("the folder of shared fixtures is not beside this checkout")
     return folder
+
+
+@pytest.fixture
+def sample_data(tmp_path: Path) -> Path:
+    """Return a new folder with a small scene, a table and shards (see tests/support/samples.py)."""
+    return write_all(tmp_path)
