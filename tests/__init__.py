@@ -1,0 +1,1 @@
+"""Tests of tfrio; the folders mirror the source."""
