@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from tfrio.compat.textindex import create_index
+from tfrio.compat._index import create_index
 
 __all__ = ["create_index"]
 

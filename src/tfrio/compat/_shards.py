@@ -1,0 +1,113 @@
+"""Which bytes of a file to read, in which order: indexes, shards and the random rotation."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfrio.compat._index import read_offsets
+from tfrio.compat._stream import Part, header_offsets
+from tfrio.compat.iterator_utils import draws
+from tfrio.errors import TfrioWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrio.compat.iterator_utils import Generator
+
+__all__ = ["checked_shard", "planned_parts", "share"]
+
+
+def checked_shard(shard: Sequence[int]) -> tuple[int, int]:
+    """Return a shard as (which, of how many).
+
+    Args:
+        shard: Two whole numbers.
+
+    Returns:
+        The pair.
+
+    Raises:
+        ValueError: Not two numbers, or the first not in [0, second).
+        TypeError: Not whole numbers.
+    """
+    try:
+        which, count = (operator.index(part) for part in shard)
+    except ValueError as error:
+        raise ValueError(f"shard must be a pair (which, of how many), got {shard!r}") from error
+    if not 0 <= which < count:
+        raise ValueError(f"shard {shard!r}: the first number must be in [0, {count})")
+    return which, count
+
+
+def share(total: int, shard: tuple[int, int]) -> tuple[int, int]:
+    """Return the records [first, last) of a shard: contiguous, disjoint, all of them once.
+
+    Args:
+        total: Number of records.
+        shard: Which part, of how many.
+
+    Returns:
+        First record and the one behind the last.
+    """
+    which, count = shard
+    return total * which // count, total * (which + 1) // count
+
+
+def _shard_part(offsets: Any, shard: tuple[int, int]) -> list[Part]:
+    """Return one shard; the last one goes on to the end of the file."""
+    first, last = share(len(offsets), shard)
+    if first == last:
+        return []
+    return [Part(int(offsets[first]), int(offsets[last]) if last < len(offsets) else None, first)]
+
+
+def planned_parts(
+    source: Any,
+    index_path: Any,
+    shard: Sequence[int] | None,
+    *,
+    compression: str | None,
+    generator: Generator | None,
+) -> list[Part]:
+    """Plan what one pass reads.
+
+    Args:
+        source: The record file.
+        index_path: Its text index, or None.
+        shard: Which part of how many, or None for everything.
+        compression: How the file is compressed; None goes by the content.
+        generator: Where the start of the rotation is drawn; None: NumPy's global generator.
+
+    Returns:
+        The parts in the order in which they are read. With an index and no shard every record
+        once, beginning at a random one. Without an index a shard is found by a walk over the
+        record headers.
+
+    Raises:
+        FileNotFoundError: No such index.
+        ValueError: An impossible shard.
+    """
+    which = None if shard is None else checked_shard(shard)
+    if index_path is None:
+        if which is None or which == (0, 1):
+            return [Part()]
+        return _shard_part(header_offsets(source, compression), which)
+    offsets, gaps = read_offsets(index_path)
+    if gaps:
+        warnings.warn(
+            f"{index_path}: the index leaves out bytes between its records; records that it does "
+            "not list are read too. Make it anew with tfrecord2idx",
+            TfrioWarning,
+            stacklevel=4,
+        )
+    if which is not None:
+        return _shard_part(offsets, which)
+    start = int(draws(generator).choice(offsets)) if len(offsets) else 0
+    if not start:
+        return [Part()]
+    first = int(np.searchsorted(offsets, start))
+    return [Part(start, None, first), Part(0, start)]
