@@ -1,0 +1,49 @@
+"""Tables to TFRecord and back: Arrow, Parquet, GeoParquet, GeoJSON, CSV, NumPy archives.
+
+Each public name is loaded at its first use, so that optional packages stay optional.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfrio.tables.arrow_out import read_arrow, to_arrow
+    from tfrio.tables.export import TableExportReport, export_table
+    from tfrio.tables.load import TableImportReport, import_table
+    from tfrio.tables.manifest import TableManifest
+
+__all__ = [
+    "TableExportReport",
+    "TableImportReport",
+    "TableManifest",
+    "export_table",
+    "import_table",
+    "read_arrow",
+    "to_arrow",
+]
+
+_HOMES = {
+    "TableExportReport": "export",
+    "TableImportReport": "load",
+    "TableManifest": "manifest",
+    "export_table": "export",
+    "import_table": "load",
+    "read_arrow": "arrow_out",
+    "to_arrow": "arrow_out",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name at its first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tfrio.tables' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(f"tfrio.tables.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted(__all__)

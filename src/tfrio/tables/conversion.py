@@ -1,0 +1,190 @@
+"""Which Arrow type each column of a table gets, and the conversion to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrio.errors import SchemaError, UsageError, require
+from tfrio.examples.decode import read_batches
+from tfrio.tables.arrow_out import arrow_schema, leaf, to_batch, with_leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfrio.examples.schema import Schema
+    from tfrio.tables.manifest import ColumnRow, TableManifest
+
+__all__ = ["Conversion", "plan_conversions"]
+
+_EPOCH = {"s": "timestamp[s]", "ms": "timestamp[ms]"}
+# Whole numbers of these types survive float32, so a column stored as float goes back into them.
+_SMALL = ("int8", "int16", "uint8", "uint16")
+_CLOCK = ("%H", "%I", "%M", "%S", "%T", "%s")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What becomes of the columns of a table.
+
+    Args:
+        schema: ``pyarrow.Schema`` after conversion.
+        formats: ``strptime`` format of the columns that are parsed.
+        path: The source, for errors.
+    """
+
+    schema: Any
+    formats: Mapping[str, str]
+    path: str
+
+    @property
+    def names(self) -> list[str]:
+        """Return the columns, in order."""
+        return list(self.schema.names)
+
+    def convert(self, batch: Any, first: int) -> Any:
+        """Convert a record batch.
+
+        Args:
+            batch: ``pyarrow.RecordBatch`` as read.
+            first: Number of its first row, for errors.
+
+        Returns:
+            The converted ``pyarrow.RecordBatch``.
+
+        Raises:
+            SchemaError: A value does not fit its type.
+        """
+        pa = require("pyarrow", extra="table")
+        arrays = []
+        for field, array in zip(self.schema, batch.columns, strict=True):
+            try:
+                arrays.append(self._column(pa, field, array))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise self._located(pa, field, array, first, error) from error
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _column(self, pa: Any, field: Any, array: Any) -> Any:
+        pattern = self.formats.get(field.name)
+        if pattern is not None:
+            text = array.cast(pa.string())
+            return pa.compute.strptime(text, format=pattern, unit="us").cast(field.type)
+        if array.type == field.type:
+            return array
+        if pa.types.is_binary(array.type) and not pa.types.is_string(field.type):
+            array = array.cast(pa.string())
+        if pa.types.is_floating(array.type) and pa.types.is_temporal(field.type):
+            array = array.cast(pa.int64())
+        return array.cast(field.type)
+
+    def _located(self, pa: Any, field: Any, array: Any, first: int, error: Exception) -> Exception:
+        """Return the error with the first row that raises it."""
+        row = next((i for i in range(len(array)) if self._fails(pa, field, array.slice(i, 1))), 0)
+        value = array[row].as_py()
+        return SchemaError(
+            f"{self.path}, record {first + row}: {value!r} of column '{field.name}' is no "
+            f"{field.type} ({error}). Choose another type with types=, or the right format with "
+            "dates=",
+            path=self.path,
+            record=first + row,
+            feature=field.name,
+        )
+
+    def _fails(self, pa: Any, field: Any, one: Any) -> bool:
+        try:
+            self._column(pa, field, one)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return True
+        return False
+
+
+def plan_conversions(
+    files: Sequence[str],
+    schema: Schema,
+    rows: int,
+    manifest: TableManifest | None,
+    types: Mapping[str, str] | None,
+    dates: Mapping[str, str] | None,
+) -> Conversion:
+    """Decide the type of each column.
+
+    Args:
+        files: The TFRecord files, looked through to tell text from other bytes.
+        schema: The columns to write.
+        rows: Rows at a time.
+        manifest: What export noted, None without.
+        types: Arrow type by column, from the caller.
+        dates: Format by column, from the caller.
+
+    Returns:
+        The conversion.
+
+    Raises:
+        UsageError: An unknown column or type.
+    """
+    pa = require("pyarrow", extra="table")
+    asked = {name: _alias(pa, name, text) for name, text in (types or {}).items()}
+    asked |= {name: _date_type(pa, text) for name, text in (dates or {}).items()}
+    for name in asked:
+        if name not in schema:
+            raise UsageError(f"types, dates: no column '{name}'; there are {', '.join(schema)}")
+    noted = {row.name: row for row in manifest.columns} if manifest else {}
+    base = arrow_schema(schema)
+    open_text = [f.name for f in base if pa.types.is_binary(leaf(f.type)) and f.name not in asked]
+    text = set(open_text) - _not_text(pa, files, schema, open_text, rows)
+    fields = []
+    for field in base:
+        kind = asked.get(field.name) or _restored(pa, field.type, noted.get(field.name))
+        if kind is None:
+            kind = with_leaf(field.type, pa.string()) if field.name in text else field.type
+        fields.append(pa.field(field.name, kind))
+    formats = {n: f for n, f in (dates or {}).items() if f != "iso" and f not in _EPOCH}
+    return Conversion(pa.schema(fields), formats, files[0] if len(files) == 1 else "records")
+
+
+def _alias(pa: Any, name: str, text: str) -> Any:
+    try:
+        return pa.type_for_alias(text)
+    except ValueError as error:
+        raise UsageError(
+            f"types: '{text}' of column '{name}' is no Arrow type; write int32, float64, string, "
+            "binary, bool, date32, timestamp[ms] ..."
+        ) from error
+
+
+def _date_type(pa: Any, text: str) -> Any:
+    if text in _EPOCH:
+        return pa.type_for_alias(_EPOCH[text])
+    clock = text == "iso" or any(part in text for part in _CLOCK)
+    return pa.timestamp("us") if clock else pa.date32()
+
+
+def _restored(pa: Any, kind: Any, noted: ColumnRow | None) -> Any:
+    """Return the type a column had before export, None where nothing is to be put back."""
+    if noted is None or leaf(kind) != kind:
+        return None
+    if noted.form == "bool":
+        return pa.bool_()
+    if noted.form == "int" and noted.kind != "bytes":
+        exact = noted.kind == "int64" and noted.dtype.startswith(("int", "uint"))
+        return pa.type_for_alias(noted.dtype if exact or noted.dtype in _SMALL else "int64")
+    if noted.form == "time" and "tz=" not in noted.dtype and pa.types.is_binary(kind):
+        return pa.type_for_alias(noted.dtype.partition("[day]")[0] if noted.dtype else "string")
+    return None
+
+
+def _not_text(
+    pa: Any, files: Sequence[str], schema: Schema, names: Sequence[str], rows: int
+) -> set[str]:
+    """Return the columns with a value that is not UTF-8, after a look at every value."""
+    left = list(names)
+    found: set[str] = set()
+    for batch in read_batches(files, rows, schema=schema.select(names)) if names else ():
+        part = schema.select(left)
+        for field, array in zip(arrow_schema(part), to_batch(batch, part).columns, strict=True):
+            try:
+                array.cast(with_leaf(field.type, pa.string()))
+            except pa.ArrowInvalid:
+                found.add(field.name)
+        left = [name for name in left if name not in found]
+    return found
