@@ -6,6 +6,9 @@
 
 namespace tfrio::python {
 
+void bind_decoder(nb::module_& module);
+void bind_encoder(nb::module_& module);
+
 namespace {
 
 using namespace nb::literals;
@@ -152,6 +155,8 @@ NB_MODULE(_core, module) {
   bind_fault(module);
   bind_crc(module);
   bind_framing(module);
+  bind_decoder(module);
+  bind_encoder(module);
 }
 
 }  // namespace tfrio::python

@@ -3,6 +3,7 @@ Native core of tfrio: checksums, framing, Examples to columns and back.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 import numpy.typing
@@ -129,3 +130,93 @@ def find_record(data: Buffer, start: int, final: bool = False) -> tuple[int, boo
 
 def frame(payloads: Sequence[Buffer]) -> bytes:
     """Return the payloads as framed records, one after the other."""
+
+KIND_BYTES: int = 1
+
+KIND_FLOAT: int = 2
+
+KIND_INT64: int = 3
+
+PLACE_CONTEXT: int = 0
+
+PLACE_LIST: int = 1
+
+class Column:
+    """The values of one feature over many records."""
+
+    @property
+    def values(self) -> numpy.typing.NDArray[Any]:
+        """float32, int64 or uint8 (the bytes of all byte strings), flat."""
+
+    @property
+    def byte_offsets(self) -> numpy.typing.NDArray[numpy.int64] | None:
+        """
+        Byte strings: where each value begins in `values`, and where the last ends.
+        """
+
+    @property
+    def value_offsets(self) -> numpy.typing.NDArray[numpy.int64] | None:
+        """
+        Any number of values: where each row's or step's list begins, and the end.
+        """
+
+    @property
+    def step_offsets(self) -> numpy.typing.NDArray[numpy.int64] | None:
+        """Feature lists: where each row's steps begin, and the end."""
+
+    @property
+    def present(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """0 where the feature is absent or carries no kind, else 1."""
+
+class ExampleDecoder:
+    """Decodes framed Examples into columns."""
+
+    def __init__(self, features: Sequence[tuple[bytes, int, int, int]], *, sequence: bool = False, discover: bool = False, utf8: str = 'error') -> None:
+        """Ask for features: (name, kind, count or -1, place) each."""
+
+    def feed(self, data: Buffer, start: int = 0, max_records: int = -1, *, verify: bool = True, final: bool = False) -> Feed:
+        """Decode framed records."""
+
+    def feed_spans(self, data: Buffer, spans: numpy.typing.NDArray[numpy.int64], max_records: int = -1) -> Feed:
+        """Decode the payloads at int64 (n, 2) spans; `consumed` counts spans."""
+
+    def feed_at(self, buffers: Sequence[Buffer], which: numpy.typing.NDArray[numpy.int32], starts: numpy.typing.NDArray[numpy.int64], *, verify: bool = True) -> Feed:
+        """
+        Decode framed records in any order: k has its header at starts[k] of buffers[which[k]].
+        """
+
+    def set_output(self, i: int, array: numpy.typing.NDArray[Any]) -> None:
+        """
+        Write feature i, a fixed number of numbers, into `array` until the next take().
+        """
+
+    def take(self) -> list[Column]:
+        """Return the columns gathered, in the order of the features; start anew."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows gathered since the last take()."""
+
+class Encoded:
+    """Framed records."""
+
+    @property
+    def data(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """The framed records, one after the other."""
+
+    @property
+    def ends(self) -> numpy.typing.NDArray[numpy.int64]:
+        """Offset of the end of each record in `data`."""
+
+class ExampleEncoder:
+    """Encodes columns into framed Examples."""
+
+    def __init__(self, features: Sequence[tuple[bytes, int, int]], *, sequence: bool = False, sort: bool = True) -> None:
+        """
+        Write features: (name, kind, place) each, names sorted unless told otherwise.
+        """
+
+    def encode(self, rows: int, columns: Sequence[tuple[numpy.typing.NDArray[Any], numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[Any] | None, int]]) -> Encoded:
+        """
+        Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, present, count).
+        """

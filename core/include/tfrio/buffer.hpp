@@ -26,7 +26,9 @@ class Buffer {
     Buffer(std::move(other)).swap(*this);
     return *this;
   }
-  ~Buffer() { std::free(data_); }
+  ~Buffer() {
+    if (!borrowed_) std::free(data_);
+  }
 
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -67,19 +69,30 @@ class Buffer {
   /// Give the memory away; the buffer is empty afterwards. May return nullptr.
   T* release() {
     size_ = capacity_ = 0;
+    borrowed_ = false;
     return std::exchange(data_, nullptr);
   }
+
+  /// Write into `capacity` values of somebody else's memory from now on, and never beyond them.
+  void borrow(T* data, std::size_t capacity) {
+    Buffer().swap(*this);
+    data_ = data;
+    capacity_ = capacity;
+    borrowed_ = true;
+  }
+  bool borrowed() const { return borrowed_; }
 
   void swap(Buffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
+    std::swap(borrowed_, other.borrowed_);
   }
 
  private:
   void grow(std::size_t more) {
     constexpr std::size_t kMost = SIZE_MAX / 2 / sizeof(T);
-    if (more > kMost - size_) throw std::bad_alloc();
+    if (borrowed_ || more > kMost - size_) throw std::bad_alloc();
     const std::size_t capacity = std::max({size_ + more, capacity_ + capacity_ / 2, kLeast});
     T* data = static_cast<T*>(std::realloc(data_, capacity * sizeof(T)));
     if (data == nullptr) throw std::bad_alloc();
@@ -91,6 +104,7 @@ class Buffer {
   T* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
+  bool borrowed_ = false;
 };
 
 }  // namespace tfrio

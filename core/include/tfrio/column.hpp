@@ -1,0 +1,103 @@
+// One output column: the values of one feature over many records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tfrio/buffer.hpp"
+#include "tfrio/bytes.hpp"
+#include "tfrio/fault.hpp"
+#include "tfrio/feature.hpp"
+
+namespace tfrio {
+
+/// The arrays of a column. Which offsets are in use follows from the feature:
+///
+///   step_offsets   feature lists: rows + 1 offsets of the rows into the steps
+///   value_offsets  any number of values: offsets of each list (row or step) into the values
+///   byte_offsets   bytes: offsets of the values into `values`, one more than there are values
+///
+/// `values` holds float32, int64 or bytes; `present` one byte a row, 0 where the feature is absent.
+struct ColumnArrays {
+  Buffer<std::uint8_t> values;
+  Buffer<std::int64_t> byte_offsets;
+  Buffer<std::int64_t> value_offsets;
+  Buffer<std::int64_t> step_offsets;
+  Buffer<std::uint8_t> present;
+};
+
+/// Memory that decoding a feature needs for a moment, and the error it may end with.
+struct Scratch {
+  FeatureValues values;
+  wire::Error error;
+};
+
+/// Gathers one feature. A row that faults may leave parts behind; `truncate` removes them.
+class Column {
+ public:
+  explicit Column(const FeatureSpec& spec);
+
+  const FeatureSpec& spec() const { return spec_; }
+  bool ragged() const { return spec_.count < 0; }
+  bool is_list() const { return spec_.place == Place::list; }
+  bool is_bytes() const { return spec_.kind == Kind::bytes; }
+
+  /// Make the column ready for rows; harmless where it is.
+  void begin();
+
+  /// Add a row without the feature: zeros or empty byte strings where the count is fixed.
+  void add_absent();
+
+  /// Add a row from a Feature message. False, with `fault` filled, where it does not fit; for
+  /// malformed bytes `scratch.error` says where.
+  bool add_feature(Bytes feature, Scratch& scratch, Fault& fault);
+
+  /// Add a row from a FeatureList message, in the same way.
+  bool add_feature_list(Bytes list, Scratch& scratch, Fault& fault);
+
+  /// Add one list of values (a row or a step) taken apart before. Its kind is the column's.
+  /// False, with `fault` filled, where the number of values differs from the count asked for.
+  bool add_values(const Bytes* pieces, std::size_t n, std::size_t count, Fault& fault);
+
+  /// End a row whose lists were added with add_values; `steps` of them where the feature
+  /// is a feature list.
+  void end_row(std::int64_t steps);
+
+  /// Keep only the first `rows` rows.
+  void truncate(std::size_t rows);
+
+  /// Write the values into `data` from now on; only for a fixed number of numbers, before the
+  /// first row. Return how many rows fit.
+  std::size_t borrow(std::uint8_t* data, std::size_t size);
+  bool borrowed() const { return arrays_.values.borrowed(); }
+
+  /// Hand the arrays over; the column is as new.
+  ColumnArrays take();
+
+  /// Bytes of one row (or step) of a fixed number of numbers.
+  std::size_t fixed_size() const {
+    return static_cast<std::size_t>(spec_.count) * value_size(spec_.kind);
+  }
+
+  ColumnArrays& arrays() { return arrays_; }
+
+ private:
+  bool add_ordinary(Bytes feature);
+  bool add_ordinary_floats(Bytes feature);
+  bool add_ordinary_int64s(Bytes feature);
+  bool add_ordinary_bytes(Bytes feature);
+  bool add_item(Bytes feature, Scratch& scratch, Fault& fault, bool& kindless);
+  bool fits(std::size_t count, Fault& fault) const;
+  void end_item();
+  void put_pieces(const Bytes* pieces, std::size_t n);
+  std::size_t value_count() const;
+
+  FeatureSpec spec_;
+  ColumnArrays arrays_;
+  std::uint8_t header_[12] = {};  // what an ordinary Feature of `count` floats begins with
+  std::size_t header_size_ = 0;   // 0 where there is no such header
+  std::size_t sizes_[5] = {};     // of the arrays taken last: a good guess for the next ones
+};
+
+}  // namespace tfrio

@@ -1,0 +1,65 @@
+// Framed tf.train.Examples or SequenceExamples to columns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tfrio/column.hpp"
+#include "tfrio/framing.hpp"
+#include "tfrio/locator.hpp"
+
+namespace tfrio {
+
+/// Decodes records into columns that live until take(). Every record is whole or not there: a
+/// record at fault adds nothing to any column. One object serves one thread at a time.
+class ExampleDecoder {
+ public:
+  /// Ask for `features`, each name and place once. Throws std::invalid_argument for a list that
+  /// makes no sense. `options.unlisted` is skip or refuse.
+  ExampleDecoder(std::vector<FeatureSpec> features, const PayloadOptions& options);
+
+  /// Decode the framed records of `data` from `start` until the data ends, a record is at fault,
+  /// options.max_records are decoded or an output array is full.
+  Progress feed(Bytes data, std::size_t start, const FrameOptions& options);
+
+  /// Decode the payloads at `spans` of `data`, whose checksums the caller has checked. In the
+  /// result `consumed` is the number of spans done, and a fault's offset is that of the header 12
+  /// bytes before the payload. Spans must lie within `data`.
+  Progress feed_spans(Bytes data, std::span<const Span> spans, std::int64_t max_records);
+
+  /// Decode framed records in any order: record k has its header at offset starts[k] of
+  /// buffers[which[k]]. `consumed` is the number of records done; a fault's record is k, its
+  /// offset starts[k]. A place outside its buffer is a cut record.
+  Progress feed_at(std::span<const Bytes> buffers, std::span<const std::int32_t> which,
+                   std::span<const std::int64_t> starts, bool verify);
+
+  /// Number of rows gathered since the last take().
+  std::int64_t rows() const { return rows_; }
+
+  /// Write feature `i`, a fixed number of numbers in an Example or a context, straight into the
+  /// `size` bytes at `data` until the next take(). Feeding stops when an output is full. Throws
+  /// std::invalid_argument for another kind of feature, or where rows are waiting already.
+  void set_output(std::size_t i, std::uint8_t* data, std::size_t size);
+
+  /// Hand over the columns, in the order of the features; the decoder is empty afterwards.
+  std::vector<ColumnArrays> take();
+
+  std::size_t size() const { return columns_.size(); }
+  const Column& column(std::size_t i) const { return columns_[i]; }
+
+ private:
+  bool add_payload(Bytes payload, Fault& fault);
+  bool add_feature(std::size_t i, Fault& fault);
+  void begin();
+  void roll_back();
+  std::int64_t room(std::int64_t max_records) const;
+
+  std::vector<Column> columns_;
+  Locator locator_;
+  Scratch scratch_;
+  std::int64_t rows_ = 0;
+  std::int64_t capacity_ = INT64_MAX;  // rows that fit the output arrays
+};
+
+}  // namespace tfrio

@@ -1,0 +1,246 @@
+// Gathering one feature over many records.
+#include "tfrio/column.hpp"
+
+#include <stdexcept>
+
+namespace tfrio {
+namespace {
+
+constexpr std::uint8_t kFirst = wire::tag(1, wire::kLength);  // list contents, and bytes_list
+constexpr std::uint8_t kFloatList = wire::tag(2, wire::kLength);
+constexpr std::uint8_t kInt64List = wire::tag(3, wire::kLength);
+
+/// True where `feature` is `list tag, length, kFirst, length` with one-byte lengths that fit: one
+/// list in one piece, as every writer writes short ones.
+bool is_short_packed(Bytes feature, std::uint8_t list_tag) {
+  return feature.size() >= 4 && feature.size() < 0x80 && feature[0] == list_tag &&
+         feature[1] == feature.size() - 2 && feature[2] == kFirst &&
+         feature[3] == feature.size() - 4;
+}
+
+/// Make room in `buffer` for as many values as the last batch had.
+template <class T>
+void prepare(Buffer<T>& buffer, std::size_t size) {
+  if (buffer.capacity() == 0 && size > 0) buffer.reserve_more(size);
+}
+
+template <class T>
+void prepare_offsets(Buffer<T>& buffer, std::size_t size) {
+  prepare(buffer, size);
+  if (buffer.empty()) buffer.push_back(0);
+}
+
+}  // namespace
+
+Column::Column(const FeatureSpec& spec) : spec_(spec) {
+  const auto count = static_cast<std::uint64_t>(spec.count);
+  if (spec.kind != Kind::floats || spec.count <= 0 || count > (1u << 28)) return;
+  std::uint8_t* at = header_;
+  *at++ = kFloatList;
+  at = wire::write_varint(at, 1 + wire::varint_size(4 * count) + 4 * count);
+  *at++ = kFirst;
+  at = wire::write_varint(at, 4 * count);
+  header_size_ = static_cast<std::size_t>(at - header_);
+}
+
+void Column::begin() {
+  if (!arrays_.values.borrowed()) prepare(arrays_.values, sizes_[0]);
+  if (is_bytes()) prepare_offsets(arrays_.byte_offsets, sizes_[1]);
+  if (ragged()) prepare_offsets(arrays_.value_offsets, sizes_[2]);
+  if (is_list()) prepare_offsets(arrays_.step_offsets, sizes_[3]);
+  prepare(arrays_.present, sizes_[4]);
+}
+
+std::size_t Column::value_count() const {
+  return is_bytes() ? arrays_.byte_offsets.size() - 1
+                    : arrays_.values.size() / value_size(spec_.kind);
+}
+
+void Column::end_item() {
+  if (ragged()) arrays_.value_offsets.push_back(static_cast<std::int64_t>(value_count()));
+}
+
+void Column::end_row(std::int64_t steps) {
+  if (is_list()) arrays_.step_offsets.push_back(arrays_.step_offsets.back() + steps);
+  arrays_.present.push_back(1);
+}
+
+void Column::add_absent() {
+  if (is_list()) {
+    arrays_.step_offsets.push_back(arrays_.step_offsets.back());
+  } else if (ragged()) {
+    end_item();
+  } else if (is_bytes()) {
+    const std::int64_t end = arrays_.byte_offsets.back();
+    for (std::int64_t i = 0; i < spec_.count; ++i) arrays_.byte_offsets.push_back(end);
+  } else {
+    arrays_.values.append_zeros(fixed_size());
+  }
+  arrays_.present.push_back(0);
+}
+
+bool Column::add_feature(Bytes feature, Scratch& scratch, Fault& fault) {
+  bool kindless = false;
+  if (!add_ordinary(feature) && !add_item(feature, scratch, fault, kindless)) return false;
+  if (kindless) {
+    add_absent();
+  } else {
+    end_row(0);
+  }
+  return true;
+}
+
+bool Column::add_feature_list(Bytes list, Scratch& scratch, Fault& fault) {
+  std::int64_t step = 0;
+  const bool fine = for_each_step(list, scratch.error, [&](Bytes feature) {
+    bool kindless = false;
+    if (!add_ordinary(feature) && !add_item(feature, scratch, fault, kindless)) return false;
+    if (kindless && !add_values(nullptr, 0, 0, fault)) return false;
+    ++step;
+    return true;
+  });
+  if (!fine) {
+    fault.step = step;
+    return false;
+  }
+  end_row(step);
+  return true;
+}
+
+bool Column::add_item(Bytes feature, Scratch& scratch, Fault& fault, bool& kindless) {
+  FeatureValues& values = scratch.values;
+  if (!parse_feature(feature, values, scratch.error)) return false;
+  kindless = values.kind == Kind::none;
+  if (kindless) return true;
+  if (values.kind != spec_.kind) {
+    fault.code = FaultCode::kind;
+    fault.expected = static_cast<std::uint64_t>(spec_.kind);
+    fault.got = static_cast<std::uint64_t>(values.kind);
+    return false;
+  }
+  return add_values(values.pieces.data(), values.pieces.size(), values.count, fault);
+}
+
+bool Column::fits(std::size_t count, Fault& fault) const {
+  if (ragged() || count == static_cast<std::size_t>(spec_.count)) return true;
+  fault.code = FaultCode::count;
+  fault.expected = static_cast<std::uint64_t>(spec_.count);
+  fault.got = count;
+  return false;
+}
+
+bool Column::add_values(const Bytes* pieces, std::size_t n, std::size_t count, Fault& fault) {
+  if (!fits(count, fault)) return false;
+  if (spec_.kind == Kind::int64s) {
+    std::uint8_t* room = arrays_.values.extend(count * sizeof(std::int64_t));
+    auto* out = reinterpret_cast<std::int64_t*>(room);
+    for (std::size_t i = 0; i < n; ++i) out = wire::read_varints(pieces[i], out);
+  } else {
+    put_pieces(pieces, n);
+  }
+  end_item();
+  return true;
+}
+
+void Column::put_pieces(const Bytes* pieces, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    arrays_.values.append(pieces[i].data(), pieces[i].size());
+    if (is_bytes()) {
+      arrays_.byte_offsets.push_back(static_cast<std::int64_t>(arrays_.values.size()));
+    }
+  }
+}
+
+bool Column::add_ordinary(Bytes feature) {
+  switch (spec_.kind) {
+    case Kind::floats:
+      return add_ordinary_floats(feature);
+    case Kind::int64s:
+      return add_ordinary_int64s(feature);
+    default:
+      return add_ordinary_bytes(feature);
+  }
+}
+
+bool Column::add_ordinary_floats(Bytes feature) {
+  if (!ragged()) {
+    const std::size_t size = fixed_size();
+    if (header_size_ == 0 || feature.size() != header_size_ + size) return false;
+    if (header_size_ == 4 ? load32(feature.data()) != load32(header_)
+                          : std::memcmp(feature.data(), header_, header_size_) != 0) {
+      return false;
+    }
+    std::memcpy(arrays_.values.extend(size), feature.data() + header_size_, size);
+    return true;
+  }
+  if (!is_short_packed(feature, kFloatList) || feature.size() % 4 != 0) return false;
+  arrays_.values.append(feature.data() + 4, feature.size() - 4);
+  end_item();
+  return true;
+}
+
+bool Column::add_ordinary_int64s(Bytes feature) {
+  if (!is_short_packed(feature, kInt64List)) return false;
+  if (spec_.count == 1 && feature.size() == 5 && feature[4] < 0x80) {
+    store64(arrays_.values.extend(8), feature[4]);
+    return true;
+  }
+  const Bytes piece = feature.subspan(4);
+  wire::Error error;
+  const std::size_t count = wire::count_varints(piece, error);
+  Fault ignored;  // the general way says what is wrong
+  return error.at == nullptr && add_values(&piece, 1, count, ignored);
+}
+
+bool Column::add_ordinary_bytes(Bytes feature) {
+  if (spec_.count > 1 || spec_.count == 0 || !is_short_packed(feature, kFirst)) return false;
+  arrays_.values.append(feature.data() + 4, feature.size() - 4);
+  arrays_.byte_offsets.push_back(static_cast<std::int64_t>(arrays_.values.size()));
+  end_item();
+  return true;
+}
+
+void Column::truncate(std::size_t rows) {
+  arrays_.present.truncate(rows);
+  std::size_t items = rows;
+  if (is_list()) {
+    arrays_.step_offsets.truncate(rows + 1);
+    items = static_cast<std::size_t>(arrays_.step_offsets.back());
+  }
+  std::size_t values = ragged() ? 0 : items * static_cast<std::size_t>(spec_.count);
+  if (ragged()) {
+    arrays_.value_offsets.truncate(items + 1);
+    values = static_cast<std::size_t>(arrays_.value_offsets.back());
+  }
+  if (is_bytes()) {
+    arrays_.byte_offsets.truncate(values + 1);
+    arrays_.values.truncate(static_cast<std::size_t>(arrays_.byte_offsets.back()));
+  } else {
+    arrays_.values.truncate(values * value_size(spec_.kind));
+  }
+}
+
+std::size_t Column::borrow(std::uint8_t* data, std::size_t size) {
+  if (ragged() || is_bytes() || is_list() || spec_.count == 0) {
+    throw std::invalid_argument("feature '" + spec_.name +
+                                "': only a fixed number of numbers per record has a place of its"
+                                " own in an output array");
+  }
+  if (!arrays_.present.empty()) {
+    throw std::invalid_argument("take() the rows gathered so far before setting an output array");
+  }
+  arrays_.values.borrow(data, size);
+  return size / fixed_size();
+}
+
+ColumnArrays Column::take() {
+  begin();
+  if (!arrays_.values.borrowed()) sizes_[0] = arrays_.values.size();
+  sizes_[1] = arrays_.byte_offsets.size();
+  sizes_[2] = arrays_.value_offsets.size();
+  sizes_[3] = arrays_.step_offsets.size();
+  sizes_[4] = arrays_.present.size();
+  return std::exchange(arrays_, ColumnArrays{});
+}
+
+}  // namespace tfrio

@@ -1,0 +1,41 @@
+// Feature names to numbers.
+#include "tfrio/keys.hpp"
+
+namespace tfrio {
+
+KeyTable::KeyTable() {
+  resize(16);
+}
+
+int KeyTable::add(std::string_view name) {
+  const int number = static_cast<int>(names_.size());
+  names_.emplace_back(name);
+  if (names_.size() * 4 > entries_.size()) {
+    resize(entries_.size() * 2);
+  } else {
+    insert(number);
+  }
+  return number;
+}
+
+bool KeyTable::same_text(std::int64_t number, Bytes name) const {
+  const std::string& text = names_[static_cast<std::size_t>(number)];
+  return std::memcmp(text.data(), name.data(), name.size()) == 0;
+}
+
+void KeyTable::insert(int number) {
+  const std::string& text = name(number);
+  const Words words = words_of({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  std::size_t i = place(words);
+  while (entries_[i].number >= 0) i = (i + 1) & mask_;
+  entries_[i] = {words, number};
+}
+
+void KeyTable::resize(std::size_t entries) {
+  entries_.assign(entries, Entry{{0, 0, 0}, -1});
+  mask_ = entries - 1;
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(entries));
+  for (std::size_t i = 0; i < names_.size(); ++i) insert(static_cast<int>(i));
+}
+
+}  // namespace tfrio
