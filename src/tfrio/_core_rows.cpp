@@ -262,6 +262,27 @@ class RowEncoder {
     return framed_.size();
   }
 
+  /// Show the garbage collector what is held; writers and callables may refer to each other.
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const RowEncoder* encoder = nb::inst_ptr<RowEncoder>(self);
+    Py_VISIT(encoder->kinds_.ptr());
+    Py_VISIT(encoder->kind_of_.ptr());
+    Py_VISIT(encoder->plain_.ptr());
+    Py_VISIT(encoder->kept_.ptr());
+    return 0;
+  }
+
+  static int clear(PyObject* self) {
+    RowEncoder* encoder = nb::inst_ptr<RowEncoder>(self);
+    encoder->kinds_.reset();
+    encoder->kind_of_.reset();
+    encoder->plain_.reset();
+    encoder->kept_.reset();
+    return 0;
+  }
+
   nb::tuple take() {
     const InUse guard(in_use_);
     nb::object data = nb::cast(to_array(std::move(framed_)));
@@ -382,11 +403,15 @@ class RowEncoder {
   std::atomic_flag in_use_;
 };
 
+PyType_Slot row_encoder_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(RowEncoder::traverse)},
+                                   {Py_tp_clear, reinterpret_cast<void*>(RowEncoder::clear)},
+                                   {0, nullptr}};
+
 }  // namespace
 
 void bind_rows(nb::module_& module) {
   nb::class_<RowEncoder>(
-      module, "RowEncoder",
+      module, "RowEncoder", nb::type_slots(row_encoder_slots),
       "Encode rows, dicts of name -> (value, type name), one at a time.\n\n"
       "`kinds` maps type names to kind numbers; `kind_of(type name)` answers for others, or "
       "raises.\n`plain(name, value, kind)` turns a value that is not plain into one that is: an "
