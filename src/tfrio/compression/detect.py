@@ -15,6 +15,8 @@ __all__ = ["HEAD_BYTES", "Compression", "check_choice", "detect", "header_length
 Compression: TypeAlias = Literal["none", "gzip", "zlib"]
 
 GZIP_MAGIC = b"\x1f\x8b"
+# The stub of isal declares an instance where there is a class.
+InflateError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
 HEADER_BYTES = 12  # a record's length (8) and the CRC of the length (4)
 # Enough for a record header behind any compression, and for `records.sniff` to name a stranger.
 HEAD_BYTES = 1024
@@ -52,7 +54,7 @@ def _is_zlib(head: bytes) -> bool:
     inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_ZLIB)
     try:
         return bool(inflater.decompress(head, HEADER_BYTES)) or inflater.eof or len(head) < 64
-    except igzip_lib.IsalError:
+    except InflateError:
         return False
 
 

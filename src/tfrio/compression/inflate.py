@@ -7,7 +7,7 @@ import struct
 from isal import igzip_lib
 
 from tfrio.compression.blocks import TRAILER_SIZE, Header, parse_header
-from tfrio.compression.detect import HEAD_BYTES, Compression
+from tfrio.compression.detect import HEAD_BYTES, Compression, InflateError
 from tfrio.errors import CompressedDataError
 from tfrio.storage import BinaryReader, read_full
 
@@ -168,7 +168,7 @@ class Inflater:
                 raise self._cut()
         try:
             piece: bytes = stream.decompress(fed, PIECE)
-        except igzip_lib.IsalError as error:
+        except InflateError as error:
             raise self._damaged(error) from error
         self._length += len(piece)
         if stream.eof:
@@ -224,7 +224,7 @@ def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> byte
     piece = b""
     try:
         piece = stream.decompress(memoryview(data)[header.length :])
-    except igzip_lib.IsalError as error:
+    except InflateError as error:
         problem = f"damaged gzip data ({error})"
     told = header.member.usize if header.member else -1
     if not problem and (not stream.eof or len(stream.unused_data) != TRAILER_SIZE):

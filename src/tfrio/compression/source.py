@@ -43,6 +43,11 @@ class ChunkSource(Protocol):
         ...
 
     @property
+    def size(self) -> int | None:
+        """Stored size of the file in bytes, where known."""
+        ...
+
+    @property
     def remaining(self) -> int | None:
         """Bytes left where that is certain: in plain local files."""
         ...
@@ -86,6 +91,11 @@ class PlainSource:
     def consumed(self) -> int:
         """Bytes of the file read so far."""
         return self._position
+
+    @property
+    def size(self) -> int | None:
+        """Size of the file."""
+        return self._reader.size
 
     @property
     def remaining(self) -> int | None:
@@ -176,6 +186,11 @@ class InflateSource:
     def members(self) -> int:
         """Whole gzip members (or zlib streams) inflated so far."""
         return self._inflater.members + self._blocks
+
+    @property
+    def size(self) -> int | None:
+        """Compressed size of the file."""
+        return self._reader.size
 
     @property
     def consumed(self) -> int:

@@ -33,6 +33,8 @@ __all__ = [
     "ErrorMode",
     "recover",
     "recover_compressed",
+    "seek_record",
+    "without_payload",
 ]
 
 ErrorMode: TypeAlias = Literal["raise", "skip", "return"]
@@ -327,9 +329,8 @@ def _after_cut(stream: RecordStream) -> int:
     return found
 
 
-def _search(stream: RecordStream) -> int:
+def _search(stream: RecordStream, start: int = 1) -> int:
     """Return where in the buffer the next sound record starts, -1 when there is none."""
-    start = 1
     if stream.final and stream.unread:  # a judged claim: step behind it, or it is judged again
         stream.advance(1, 0)
         start = 0
@@ -345,6 +346,17 @@ def _search(stream: RecordStream) -> int:
             stream.advance(start, 0)
             start = 0
         stream.more()
+
+
+def seek_record(stream: RecordStream) -> bool:
+    """Move a stream forward to the first sound record at or behind its position.
+
+    Returns:
+        False, with the stream at its end, when there is none.
+    """
+    found = _search(stream, 0)
+    stream.advance(found if found >= 0 else len(stream.buffer), 0)
+    return found >= 0
 
 
 def recover_compressed(stream: RecordStream, error: CompressedDataError) -> Damage:

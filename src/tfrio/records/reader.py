@@ -92,6 +92,11 @@ class RecordStream:
         return self._source.consumed
 
     @property
+    def size(self) -> int | None:
+        """Size of the file as stored, in bytes; for remote files as the store tells it."""
+        return self._source.size
+
+    @property
     def unread(self) -> int:
         """Bytes that follow ``buffer`` in a plain local file; 0 where this is not known."""
         return self._source.remaining or 0

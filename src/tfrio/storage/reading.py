@@ -191,7 +191,7 @@ class ObjectReader:
         self._block = memoryview(b"")
         self._lock = threading.Lock()
         self.seekable = _can_seek(self._file)
-        self._position: int = self._file.tell() if self.seekable else 0
+        self._position = int(self._file.tell()) if self.seekable else 0
 
     @property
     def exact(self) -> bool:

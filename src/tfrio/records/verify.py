@@ -1,0 +1,220 @@
+"""Verify files: every record's CRCs, every compressed byte, shards and totals."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from tfrio.compression.source import usable_threads
+from tfrio.errors import NotTFRecordError
+from tfrio.records.check import FileReport, check_file
+from tfrio.records.names import SIDECAR, ShardGap, base_name, find_gaps
+from tfrio.records.shards import Ignored, list_files
+from tfrio.records.totals import Total, check_totals
+from tfrio.storage import Entry, list_folder, name_of, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tfrio.storage import Source
+    from tfrio.types import PathsLike
+
+__all__ = ["FileReport", "Finding", "VerifyReport", "verify"]
+
+Progress = "Callable[[int, int], None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong; its text is what a person reads.
+
+    Attributes:
+        kind: ``"damage"``, ``"problem"`` (no TFRecord, unreadable), ``"shards"`` or ``"total"``.
+        path: The file, or the prefix of the shards.
+        message: The whole sentence.
+    """
+
+    kind: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What verifying found.
+
+    Attributes:
+        files: One entry a file.
+        gaps: Missing and extra shards.
+        totals: Numbers of records told beside the shards that do not fit.
+        ignored: Files of folders that were left out.
+    """
+
+    files: tuple[FileReport, ...]
+    gaps: tuple[ShardGap, ...] = ()
+    totals: tuple[Total, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """Sound records in all files."""
+        return sum(f.records for f in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Stored bytes of all files."""
+        return sum(f.bytes or 0 for f in self.files)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing at all was found."""
+        return not self.findings
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that is wrong, file by file, then shards and totals."""
+        found = []
+        for file in self.files:
+            if file.problem:
+                found.append(Finding("problem", file.path, file.problem))
+            found += [Finding("damage", file.path, d.message) for d in file.damages]
+        found += [Finding("shards", gap.prefix, gap.message) for gap in self.gaps]
+        found += [Finding("total", total.path, total.message) for total in self.totals]
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "ok": self.ok,
+            "records": self.records,
+            "bytes": self.bytes,
+            "files": [file.to_dict() for file in self.files],
+            "findings": [
+                {"kind": f.kind, "path": f.path, "message": f.message} for f in self.findings
+            ],
+            "ignored": [{"path": i.path, "reason": i.reason} for i in self.ignored],
+        }
+
+
+class _Meter:
+    """Adds up the bytes done by all threads and tells the caller."""
+
+    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+        self._total = total
+        self._done = 0
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def add(self, nbytes: int) -> None:
+        with self._lock:
+            self._done += nbytes
+            if self._progress:
+                self._progress(self._done, self._total)
+
+
+def verify(
+    paths: PathsLike | Source,
+    *,
+    split: str | None = None,
+    compression: str | None = None,
+    start: int = 0,
+    digest: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> VerifyReport:
+    """Check files to their last byte.
+
+    Args:
+        paths: Files, folders, globs, shard prefixes, URLs, or one file object.
+        split: Only shards of this split.
+        compression: None goes by the content of each file.
+        start: Uncompressed offset of the record to begin at, in each file.
+        digest: Also compute the SHA-256 of each file, to compare copies on two machines.
+        threads: Threads in all, by default up to 4; they work on several files or, for plain and
+            blocked gzip files, within one.
+        progress: Called with stored bytes done and in all, from any thread.
+
+    Returns:
+        What was found. Damage is reported, never raised.
+
+    Raises:
+        FileNotFoundError: A path stands for no file.
+    """
+    if hasattr(paths, "read"):
+        source = cast("Source", paths)
+        report = _check(source, compression, start, digest, usable_threads(threads), None)
+        return VerifyReport((report,))
+    listing = list_files(cast("PathsLike", paths), split=split)
+    workers = usable_threads(threads)
+    meter = _Meter(sum(size_of(file) or 0 for file in listing.files), progress)
+    each = max(1, workers // len(listing.files))
+    with ThreadPoolExecutor(workers, "verify") as pool:
+        jobs = [
+            pool.submit(_check, file, compression, start, digest, each, meter.add)
+            for file in listing.files
+        ]
+        reports = tuple(job.result() for job in jobs)
+    gaps, totals = _around(reports)
+    return VerifyReport(reports, gaps, totals, listing.ignored)
+
+
+def _check(
+    file: Source,
+    compression: str | None,
+    start: int,
+    digest: bool,
+    threads: int,
+    advanced: Callable[[int], None] | None,
+) -> FileReport:
+    """Check one file; what keeps it from being read is a finding, too."""
+    try:
+        return check_file(
+            file,
+            compression=compression,
+            start=start,
+            digest=digest,
+            threads=threads,
+            advanced=advanced,
+        )
+    except (NotTFRecordError, OSError) as error:
+        name = name_of(file)
+        text = str(error) if name in str(error) else f"{name}: {error}"
+        return FileReport(name, 0, None, 0, None, 0, problem=text)
+
+
+def _folder(path: str) -> str:
+    return path[: len(path) - len(base_name(path))]
+
+
+def _around(reports: Iterable[FileReport]) -> tuple[tuple[ShardGap, ...], tuple[Total, ...]]:
+    """Look at the folders of the files: are all shards there, and do the totals fit?"""
+    counts: dict[str, dict[str, int]] = {}
+    for report in reports:
+        counts.setdefault(_folder(report.path), {})[report.path] = report.records
+    gaps: list[ShardGap] = []
+    totals: list[Total] = []
+    for folder, files in counts.items():
+        entries = [_beside(folder, entry) for entry in list_folder(folder or os.curdir)]
+        sidecars = [path for path in entries if path.endswith(".json")]
+        others = {p for p in entries if not p.endswith((".json", SIDECAR)) and not _hidden(p)}
+        heads = {base_name(path).partition("-")[0] for path in files}
+        near = {path for path in others if base_name(path).partition("-")[0] in heads}
+        gaps += find_gaps(near | set(files))
+        totals += check_totals(sidecars, files, others)
+    return tuple(gaps), tuple(totals)
+
+
+def _beside(folder: str, entry: Entry) -> str:
+    """Return an entry's path written like those of the checked files."""
+    return folder + base_name(entry.path)
+
+
+def _hidden(path: str) -> bool:
+    return base_name(path).startswith((".", "_"))
