@@ -89,21 +89,8 @@ struct RollBack {
 Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions& options) {
   begin();
   const RollBack guard(*this, &ExampleDecoder::roll_back);
-  Progress progress;
-  std::size_t offset = start;
-  const std::int64_t most = room(options.max_records);
-  while (progress.records < most) {
-    const auto length = whole_record(data, offset, options.final, progress.fault);
-    if (!length) break;
-    if (options.verify_payload && !payload_matches(data, offset, *length, progress.fault)) break;
-    if (!add_payload(data.subspan(offset + kHeaderSize, *length), progress.fault)) break;
-    offset += *length + kFrameSize;
-    ++progress.records;
-  }
-  progress.consumed = static_cast<std::int64_t>(offset - start);
-  progress.fault.record = progress.records;
-  progress.fault.offset = static_cast<std::int64_t>(offset);
-  return progress;
+  return walk_records(data, start, options, room(options.max_records),
+                      [this](Bytes payload, Fault& fault) { return add_payload(payload, fault); });
 }
 
 Progress ExampleDecoder::feed_spans(Bytes data, std::span<const Span> spans,

@@ -14,25 +14,6 @@ bool header_matches(const std::uint8_t* p) {
   return mask_crc(crc32c_word(load64(p))) == load32(p + 8);
 }
 
-/// Call `visit(offset, length)` for every good record; the common walk of scan and count.
-template <class Visit>
-Progress walk(Bytes data, std::size_t start, const FrameOptions& options, Visit visit) {
-  Progress progress;
-  std::size_t offset = start;
-  while (options.max_records < 0 || progress.records < options.max_records) {
-    const auto length = whole_record(data, offset, options.final, progress.fault);
-    if (!length) break;
-    if (options.verify_payload && !payload_matches(data, offset, *length, progress.fault)) break;
-    visit(offset, *length);
-    offset += *length + kFrameSize;
-    ++progress.records;
-  }
-  progress.consumed = static_cast<std::int64_t>(offset - start);
-  progress.fault.record = progress.records;
-  progress.fault.offset = static_cast<std::int64_t>(offset);
-  return progress;
-}
-
 }  // namespace
 
 std::optional<std::size_t> whole_record(Bytes data, std::size_t offset, bool final, Fault& fault) {
@@ -69,14 +50,15 @@ bool payload_matches(Bytes data, std::size_t offset, std::size_t length, Fault& 
 }
 
 Progress scan(Bytes data, std::size_t start, const FrameOptions& options, Buffer<Span>& spans) {
-  return walk(data, start, options, [&spans](std::size_t offset, std::size_t length) {
-    spans.push_back(
-        {static_cast<std::int64_t>(offset + kHeaderSize), static_cast<std::int64_t>(length)});
+  return walk_records(data, start, options, options.max_records, [&](Bytes payload, Fault&) {
+    spans.push_back({payload.data() - data.data(), static_cast<std::int64_t>(payload.size())});
+    return true;
   });
 }
 
 Progress count(Bytes data, std::size_t start, const FrameOptions& options) {
-  return walk(data, start, options, [](std::size_t, std::size_t) {});
+  return walk_records(data, start, options, options.max_records,
+                      [](Bytes, Fault&) { return true; });
 }
 
 Found find_record(Bytes data, std::size_t start, bool final) {

@@ -8,6 +8,8 @@ namespace tfrio::python {
 
 void bind_decoder(nb::module_& module);
 void bind_encoder(nb::module_& module);
+void bind_rows(nb::module_& module);
+void bind_survey(nb::module_& module);
 
 namespace {
 
@@ -157,6 +159,8 @@ NB_MODULE(_core, module) {
   bind_framing(module);
   bind_decoder(module);
   bind_encoder(module);
+  bind_rows(module);
+  bind_survey(module);
 }
 
 }  // namespace tfrio::python

@@ -2,7 +2,7 @@
 Native core of tfrio: checksums, framing, Examples to columns and back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -220,3 +220,46 @@ class ExampleEncoder:
         """
         Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, present, count).
         """
+
+class RowEncoder:
+    """
+    Encode rows, dicts of name -> (value, type name), one at a time.
+
+    `kinds` maps type names to kind numbers; `kind_of(type name)` answers for others, or raises.
+    `plain(name, value, kind)` turns a value that is not plain into one that is: an array of
+    float32, float64 or int64, or a list of bytes.
+    """
+
+    def __init__(self, kinds: dict, kind_of: Callable, plain: Callable) -> None: ...
+
+    def payload(self, row: dict, lists: dict | None = None) -> bytes:
+        """
+        Return a row as a serialized Example; with feature `lists`, as a SequenceExample.
+        """
+
+    def add(self, row: dict, lists: dict | None = None) -> int:
+        """
+        Encode and frame a row; return how many bytes wait. A failing row adds nothing.
+        """
+
+    def take(self) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
+        """
+        Return the framed records that wait and the end of each, and forget them.
+        """
+
+class SchemaScanner:
+    """Gathers which features payloads hold."""
+
+    def __init__(self, sequence: bool = False, *, utf8: str = 'error') -> None:
+        """Survey Examples, or SequenceExamples."""
+
+    def feed(self, data: Buffer, start: int = 0, max_records: int = -1, *, verify: bool = True, final: bool = False) -> Feed:
+        """Survey framed records, checking every value."""
+
+    def result(self) -> list[tuple[bytes, int, int, int, int, dict[int, tuple[int, int]], int, int, int, int]]:
+        """
+        Return (name, place, present, kindless, empty, {kind: (records, first record)}, min length, max length, min steps, max steps) of each feature, in the order of first sight; -1 where nothing is known.
+        """
+
+def classify(payload: Buffer) -> str:
+    """Return which message a payload is: "example", "sequence" or "other"."""

@@ -35,9 +35,6 @@ struct PyDecoder {
 PyDecoder::PyDecoder(const std::vector<Asked>& features, bool sequence, bool discover,
                      std::string_view utf8)
     : outputs(features.size()) {
-  if (utf8 != "error" && utf8 != "accept") {
-    throw nb::value_error("utf8 must be \"error\" or \"accept\"");
-  }
   std::vector<FeatureSpec> specs;
   for (const auto& [name, kind, count, place] : features) {
     if (kind < 1 || kind > 3) throw nb::value_error("the kind must be 1, 2 or 3");
@@ -45,7 +42,7 @@ PyDecoder::PyDecoder(const std::vector<Asked>& features, bool sequence, bool dis
     specs.push_back({std::string(name.c_str(), name.size()), static_cast<Kind>(kind), count,
                      static_cast<Place>(place)});
   }
-  const PayloadOptions options{sequence, utf8 == "accept",
+  const PayloadOptions options{sequence, accepts_any(utf8),
                                discover ? Unlisted::refuse : Unlisted::skip};
   decoder = std::make_unique<ExampleDecoder>(std::move(specs), options);
 }

@@ -96,6 +96,13 @@ class InUse {
   std::atomic_flag& flag_;
 };
 
+/// Return what the argument `utf8` says: whether names that are not UTF-8 are accepted.
+inline bool accepts_any(std::string_view utf8) {
+  if (utf8 == "accept") return true;
+  if (utf8 != "error") throw nb::value_error("utf8 must be \"error\" or \"accept\"");
+  return false;
+}
+
 /// Result of a feeding call.
 struct Feed {
   std::int64_t consumed;

@@ -52,6 +52,28 @@ std::optional<std::size_t> whole_record(Bytes data, std::size_t offset, bool fin
 /// else fill `fault`. The record must be whole.
 bool payload_matches(Bytes data, std::size_t offset, std::size_t length, Fault& fault);
 
+/// Walk the records of `data` from `start`, calling `visit(Bytes payload, Fault&)` for each good
+/// one, until the data ends, a record is at fault, `visit` returns false or `most` records are done
+/// (negative: no limit).
+template <class Visit>
+Progress walk_records(Bytes data, std::size_t start, const FrameOptions& options, std::int64_t most,
+                      Visit visit) {
+  Progress progress;
+  std::size_t offset = start;
+  while (most < 0 || progress.records < most) {
+    const auto length = whole_record(data, offset, options.final, progress.fault);
+    if (!length) break;
+    if (options.verify_payload && !payload_matches(data, offset, *length, progress.fault)) break;
+    if (!visit(data.subspan(offset + kHeaderSize, *length), progress.fault)) break;
+    offset += *length + kFrameSize;
+    ++progress.records;
+  }
+  progress.consumed = static_cast<std::int64_t>(offset - start);
+  progress.fault.record = progress.records;
+  progress.fault.offset = static_cast<std::int64_t>(offset);
+  return progress;
+}
+
 /// Walk the records of `data` from `start` and append the span of each payload to `spans`.
 Progress scan(Bytes data, std::size_t start, const FrameOptions& options, Buffer<Span>& spans);
 
