@@ -204,7 +204,7 @@ class Engine:
         if self._decoder is None or layout is not self._decoder_layout:
             self._decoder_layout = layout
             self._decoder = _core.ExampleDecoder(
-                [tuple(slot) for slot in layout.slots],
+                [(s.name, s.kind, s.values, s.place) for s in layout.slots],
                 sequence=self._form.sequence,
                 discover=self._form.discover,
                 utf8="error" if self._options.utf8 == "strict" else "accept",

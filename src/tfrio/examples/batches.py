@@ -1,0 +1,226 @@
+"""Columns given by a user to columns for the native encoder, without a copy where it can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfrio.errors import EncodeError, MissingFeatureError
+from tfrio.examples.codecs import encode_value
+from tfrio.examples.columns import Array, BytesColumn, Ragged
+from tfrio.examples.normal import kind_of, normal_column
+from tfrio.examples.wire import Target, WireColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrio.examples.encode import RowEncoder
+    from tfrio.examples.schema import Feature, Place
+
+__all__ = ["BatchEncoder"]
+
+
+class BatchEncoder:
+    """Turn batches of columns into what the native encoder takes.
+
+    Args:
+        rows: Knows the schema, the kinds so far and what happens to inexact numbers.
+    """
+
+    def __init__(self, rows: RowEncoder) -> None:
+        self._rows = rows
+
+    def columns(
+        self, batch: Mapping[str, Any], present: Mapping[str, Array]
+    ) -> tuple[int, dict[Target, WireColumn]]:
+        """Return the number of rows and their native columns.
+
+        Args:
+            batch: Column by feature.
+            present: bool array (rows,) by feature, where some rows lack it.
+
+        Returns:
+            Rows and columns.
+
+        Raises:
+            EncodeError: Columns differ in length, or a value does not fit.
+        """
+        lengths = {name: len(column) for name, column in batch.items()}
+        if len(set(lengths.values())) > 1:
+            raise EncodeError(f"columns differ in length: {lengths}")
+        rows = next(iter(lengths.values()), 0)
+        found: dict[Target, WireColumn] = {}
+        for name, given in batch.items():
+            feature = self._rows.feature(name)
+            column, nulls = self._normal(name, given, feature)
+            mask = _mask(name, present.get(name), nulls, rows)
+            if mask is not None and not mask.any() and feature is None:
+                continue
+            if mask is not None and _must_be_there(name, feature, mask):
+                column, mask = _emptied(column, mask), None
+            for target, wire in self._wired(name, column, feature):
+                found[target] = wire if mask is None else wire._replace(present=mask)
+        self._check_complete(batch, rows)
+        return rows, found
+
+    def _normal(self, name: str, given: Any, feature: Feature | None) -> tuple[Any, Array | None]:
+        if feature is not None and feature.codec is not None:
+            return _encoded(name, given, feature)
+        if feature is not None:
+            kind = feature.kind
+        else:
+            known = self._rows.kinds.get((name, "context"), "unknown")
+            kind = "float" if known == "float" else "unknown"
+        column, nulls = normal_column(given, name, self._rows.exactness, kind=kind)
+        self._check_axes(name, column, feature)
+        return column, nulls
+
+    def _wired(
+        self, name: str, column: Any, feature: Feature | None
+    ) -> list[tuple[Target, WireColumn]]:
+        """Return the features that hold one column: one, or flat values and their lengths."""
+        wire = feature.name or name if feature else name
+        if feature is not None and feature.row_lengths:
+            return self._split(name, column, wire, feature.row_lengths)
+        nested = isinstance(column, Ragged) and isinstance(column.values, Ragged)
+        as_list = feature.place == "list" if feature else nested and self._rows.sequence_only
+        if as_list:
+            return [(self._target(wire, column, "list"), _steps(name, column))]
+        if not nested:
+            return [(self._target(wire, column, "context"), _values(column))]
+        if self._rows.ragged == "split":
+            self._rows.splits.add(name)
+            return self._split(name, column, f"{name}/values", (f"{name}/lengths",))
+        raise EncodeError(
+            f"feature '{name}': ragged 2-D value needs a SequenceExample (or flatten + lengths); "
+            "use sequence=True or ragged='split'",
+            feature=name,
+        )
+
+    def _target(self, wire: str, column: Any, place: Place) -> Target:
+        return Target(wire, self._rows.known_kind(wire, kind_of(column), place), place)
+
+    def _split(
+        self, name: str, column: Any, wire: str, row_lengths: tuple[str, ...]
+    ) -> list[tuple[Target, WireColumn]]:
+        """Return nested lists as the lengths of the lists, level by level, and flat values."""
+        found = []
+        for lengths in row_lengths:
+            if not isinstance(column, Ragged) or not isinstance(column.values, Ragged):
+                raise EncodeError(f"feature '{name}' needs lists of lists", feature=name)
+            inner = column.values
+            sizes = WireColumn(inner.lengths, value_offsets=column.offsets)
+            found.append((Target(lengths, "int64"), sizes))
+            column = Ragged(inner.values, inner.offsets[column.offsets])
+        return [*found, (self._target(wire, column, "context"), _values(column))]
+
+    def _check_axes(self, name: str, column: Any, feature: Feature | None) -> None:
+        """Refuse rows of another shape than the schema's; without one, note the shape."""
+        if not isinstance(column, np.ndarray):
+            return
+        shape = column.shape[1:]
+        if feature is None:
+            if len(shape) > 1:
+                self._rows.note_shape(name, shape)
+            return
+        wanted = feature.shape
+        if wanted is None or feature.dims or feature.place == "list":
+            return
+        fits = len(shape) == len(wanted) and all(
+            d in (-1, n) for d, n in zip(wanted, shape, strict=True)
+        )
+        flat = len(shape) < 2 and feature.count == int(np.prod(shape))
+        if not fits and not flat:
+            raise EncodeError(
+                f"feature '{name}': rows of shape {shape}, the schema says {wanted}", feature=name
+            )
+
+    def _check_complete(self, batch: Mapping[str, Any], rows: int) -> None:
+        for name, feature in (self._rows.schema or {}).items():
+            if rows and name not in batch and feature.required and feature.default is None:
+                raise MissingFeatureError(
+                    f"feature '{name}' is required by the schema and is no column; give it, or "
+                    "mark it optional (required=False)",
+                    feature=name,
+                )
+
+
+def _encoded(name: str, given: Any, feature: Feature) -> tuple[Any, Array | None]:
+    """Return arrays as the bytes of their codec."""
+    nulls = np.array([value is not None for value in given], np.bool_)
+    try:
+        if not feature.many:
+            parts = [b"" if v is None else encode_value(v, feature) for v in given]
+            return BytesColumn.of(parts), nulls
+        lists = [[encode_value(v, feature) for v in row or ()] for row in given]
+    except EncodeError as error:
+        raise EncodeError(f"feature '{name}': {error.message}", feature=name) from error
+    flat = BytesColumn.of([value for row in lists for value in row])
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(row) for row in lists], out=offsets[1:])
+    return Ragged(flat, offsets), nulls
+
+
+def _values(column: Any) -> WireColumn:
+    """Return a column of numbers, bytes, or lists of these."""
+    if isinstance(column, BytesColumn):
+        return WireColumn(_flat(column.data), column.offsets, each=1)
+    if isinstance(column, np.ndarray):
+        return WireColumn(_flat(column), each=int(np.prod(column.shape[1:])))
+    values = column.values
+    if isinstance(values, BytesColumn):
+        return WireColumn(_flat(values.data), values.offsets, column.offsets)
+    inner = int(np.prod(values.shape[1:]))
+    return WireColumn(_flat(values), value_offsets=column.offsets * inner)
+
+
+def _steps(name: str, column: Any) -> WireColumn:
+    """Return rows of steps: lists of lists, or of arrays of one shape."""
+    if isinstance(column, np.ndarray) and column.ndim > 1:
+        rows, steps = column.shape[:2]
+        column = Ragged(
+            column.reshape(rows * steps, *column.shape[2:]),
+            np.arange(rows + 1, dtype=np.int64) * steps,
+        )
+    if not isinstance(column, Ragged):
+        raise EncodeError(f"feature list '{name}' needs rows of steps", feature=name)
+    return _values(column.values)._replace(step_offsets=column.offsets)
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values).reshape(-1)
+
+
+def _mask(name: str, mask: Any, nulls: Array | None, rows: int) -> Array | None:
+    """Return a mask as uint8, None where all rows are present."""
+    array = np.ones(rows, np.bool_) if mask is None else np.array(mask, np.bool_)
+    if array.shape != (rows,):
+        raise EncodeError(f"present['{name}'] has shape {array.shape}, not ({rows},)", feature=name)
+    if nulls is not None:
+        array &= nulls
+    return None if array.all() else array.view(np.uint8)
+
+
+def _must_be_there(name: str, feature: Feature | None, mask: Array) -> bool:
+    """Return whether absent rows become empty lists; refuse those that cannot."""
+    if feature is None or not feature.required or feature.default is not None:
+        return False
+    if feature.count != -1 or feature.codec is not None:
+        raise MissingFeatureError(
+            f"feature '{name}' is required by the schema and absent in row {int(mask.argmin())} "
+            "of the batch; give it, or mark it optional (required=False)",
+            feature=name,
+        )
+    return True
+
+
+def _emptied(column: Any, mask: Array) -> Any:
+    """Return a column with an empty list in each absent row."""
+    if isinstance(column, Ragged):
+        return column
+    offsets = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+    if isinstance(column, BytesColumn):
+        kept = [v for v, there in zip(column.tolist(), mask.tolist(), strict=True) if there]
+        return Ragged(BytesColumn.of(kept), offsets)
+    return Ragged(column[mask.view(np.bool_)], offsets)

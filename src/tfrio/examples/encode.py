@@ -1,0 +1,348 @@
+"""Rows to features: what a schema says about them, and how nested values become flat ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tfrio.errors import EncodeError, MissingFeatureError
+from tfrio.examples.codecs import encode_value
+from tfrio.examples.exact import Exactness, Stored, store
+from tfrio.examples.wire import Encoders, Target, WireColumn, one_list, one_value
+
+if TYPE_CHECKING:
+    from tfrio.examples.schema import Feature, Kind, Place, Schema, SchemaLike
+
+__all__ = ["RowEncoder", "encode_example", "encode_sequence", "is_nested"]
+
+_HEADER, _FOOTER = 12, 4
+
+
+def encode_example(
+    row: Mapping[str, Any], *, schema: SchemaLike | None = None, strict: bool = False
+) -> bytes:
+    """Encode one row as the payload of a tf.train.Example.
+
+    Args:
+        row: Value by feature name; None leaves a feature out.
+        schema: What the features are; None goes by the values.
+        strict: Refuse numbers that float32 changes noticeably.
+
+    Returns:
+        The serialized message; equal rows give equal bytes.
+
+    Raises:
+        EncodeError: A value cannot be stored without changing it.
+    """
+    return _payload(RowEncoder(_schema_of(schema), strict=strict).row(row), sequence=False)
+
+
+def encode_sequence(
+    context: Mapping[str, Any],
+    lists: Mapping[str, Sequence[Any]],
+    *,
+    schema: SchemaLike | None = None,
+    strict: bool = False,
+) -> bytes:
+    """Encode the payload of a tf.train.SequenceExample.
+
+    Args:
+        context: Value by feature name.
+        lists: Steps by feature list; each step is a value or a list of values.
+        schema: What the features are; None goes by the values.
+        strict: Refuse numbers that float32 changes noticeably.
+
+    Returns:
+        The serialized message; equal rows give equal bytes.
+
+    Raises:
+        EncodeError: A value cannot be stored without changing it.
+    """
+    encoder = RowEncoder(_schema_of(schema), strict=strict)
+    return _payload(encoder.sequence(context, lists), sequence=True)
+
+
+def _payload(columns: Mapping[Target, WireColumn], *, sequence: bool) -> bytes:
+    data, _ = Encoders().encode(1, columns, sequence=sequence)
+    return bytes(data[_HEADER:-_FOOTER])
+
+
+def _schema_of(schema: SchemaLike | None) -> Schema | None:
+    from tfrio.examples.schema import Schema
+
+    return None if schema is None else Schema.of(schema)
+
+
+def is_nested(value: Any) -> bool:
+    """Return whether a value has lists inside: steps of a feature list, or rows of an array."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 1 or value.dtype.kind == "O"
+    if not isinstance(value, Sequence) or isinstance(value, bytes | str | bytearray):
+        return False
+    return any(isinstance(item, list | tuple) or np.ndim(item) > 0 for item in value[:1])
+
+
+@dataclass(slots=True)
+class RowEncoder:
+    """Turn rows into columns of one row, and remember the kind each feature has.
+
+    Args:
+        schema: What the features are; a feature it lacks is refused. None goes by the values.
+        strict: Refuse numbers that float32 changes noticeably.
+        ragged: ``"split"`` stores a list of lists as ``NAME/values`` and ``NAME/lengths``.
+        sequence_only: Whether all rows are SequenceExamples.
+    """
+
+    schema: Schema | None = None
+    strict: bool = False
+    ragged: Literal["error", "split"] = "error"
+    sequence_only: bool = False
+    exactness: Exactness = field(init=False)
+    kinds: dict[tuple[str, Place], Kind] = field(default_factory=dict)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    splits: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.exactness = Exactness(strict=self.strict)
+
+    def row(self, row: Mapping[str, Any]) -> dict[Target, WireColumn]:
+        """Return the features of one Example."""
+        found: dict[Target, WireColumn] = {}
+        for name, value in self._completed(row).items():
+            feature = self.feature(name)
+            if value is None:
+                self._absent(name, feature, found)
+            elif feature is not None and feature.row_lengths:
+                self._put_split(name, value, feature.name or name, feature.row_lengths, found)
+            elif self.ragged == "split" and isinstance(value, list | tuple) and is_nested(value):
+                self.splits.add(name)
+                self._put_split(name, value, f"{name}/values", (f"{name}/lengths",), found)
+            else:
+                self._put(name, self.stored(name, value, feature), feature, found)
+        self._check_complete(row)
+        return found
+
+    def sequence(
+        self, context: Mapping[str, Any], lists: Mapping[str, Any]
+    ) -> dict[Target, WireColumn]:
+        """Return the features and feature lists of one SequenceExample."""
+        found: dict[Target, WireColumn] = {}
+        for name, value in context.items():
+            feature = self.feature(name)
+            if value is None:
+                self._absent(name, feature, found)
+            else:
+                self._put(name, self.stored(name, value, feature), feature, found)
+        for name, steps in lists.items():
+            if steps is not None:
+                self._put_list(name, steps, found)
+        self._check_complete({**context, **lists})
+        return found
+
+    def split_places(self, row: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the context and the feature lists of a row: by the schema, else by nesting."""
+        context: dict[str, Any] = {}
+        lists: dict[str, Any] = {}
+        for name, value in row.items():
+            feature = self.feature(name)
+            known = (name, "list") in self.kinds
+            as_list = feature.place == "list" if feature else known or is_nested(value)
+            (lists if as_list else context)[name] = value
+        return context, lists
+
+    def feature(self, name: str) -> Feature | None:
+        """Return what the schema says of a feature, None without a schema."""
+        if self.schema is None:
+            return None
+        if name not in self.schema:
+            raise EncodeError(
+                f"feature '{name}' is not in the schema, which has {sorted(self.schema)}; add it "
+                "or leave it out of the row",
+                feature=name,
+            )
+        return self.schema[name]
+
+    def stored(self, name: str, value: Any, feature: Feature | None) -> Stored:
+        """Return one value as it goes on the wire, checked against the schema."""
+        if feature is not None and feature.codec is not None:
+            return _encoded(name, value, feature)
+        place: Place = "context" if feature is None else feature.place
+        kind = feature.kind if feature else self.kinds.get((name, place), "unknown")
+        if feature is None and kind == "int64":
+            kind = "unknown"  # a float after integers must be seen as such
+        made = store(value, name, self.exactness, kind=kind)
+        if feature is not None:
+            _check_shape(name, made, feature)
+        return made
+
+    def known_kind(self, name: str, kind: Kind, place: Place) -> Kind:
+        """Return the kind to write, and remember it; refuse another than before."""
+        key = (name, place)
+        before = self.kinds.get(key)
+        if kind == "unknown":
+            if before is None:
+                raise EncodeError(
+                    f"feature '{name}': an empty list has no kind; give an empty array of a type "
+                    "(np.array([], np.float32)) or a schema",
+                    feature=name,
+                )
+            return before
+        if before is not None and before != kind:
+            raise EncodeError(
+                f"feature '{name}' was {before} in earlier records and is {kind} now; convert the "
+                f"values, or say the kind of all: schema={{'{name}': 'float'}}",
+                feature=name,
+            )
+        self.kinds[key] = kind
+        return kind
+
+    def _put(
+        self, name: str, made: Stored, feature: Feature | None, found: dict[Target, WireColumn]
+    ) -> None:
+        wire = feature.name or name if feature else name
+        if made.kind == "unknown" and (wire, "context") in self.kinds:
+            made = store([], name, self.exactness, kind=self.kinds[wire, "context"])
+        kind = self.known_kind(wire, made.kind, "context")
+        if len(made.shape) > 1 and feature is None:
+            self.note_shape(name, made.shape)
+        found[Target(wire, kind)] = one_value(made)
+
+    def _put_list(self, name: str, steps: Any, found: dict[Target, WireColumn]) -> None:
+        feature = self.feature(name)
+        wire = feature.name or name if feature else name
+        made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
+        known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
+        kind = next((m.kind for m in made if m.kind != "unknown"), known)
+        kind = self.known_kind(wire, kind, "list")
+        made = [store([], name, self.exactness, kind=kind) if not len(m.flat) else m for m in made]
+        odd = next((m for m in made if m.kind != kind), None)
+        if odd is not None:
+            raise EncodeError(f"feature list '{name}' mixes {kind} and {odd.kind}", feature=name)
+        column = one_list(made)
+        if kind != "bytes" and not made:
+            column = column._replace(values=store([], name, self.exactness, kind=kind).flat)
+        found[Target(wire, kind, "list")] = column
+
+    def _step(self, name: str, i: int, step: Any, feature: Feature | None) -> Stored:
+        try:
+            return self.stored(name, step, feature)
+        except EncodeError as error:
+            error.message = f"{error.message} (step {i})"
+            raise
+
+    def _put_split(
+        self,
+        name: str,
+        value: Any,
+        wire: str,
+        row_lengths: tuple[str, ...],
+        found: dict[Target, WireColumn],
+    ) -> None:
+        """Store nested lists as one flat list and the lengths of the lists, level by level."""
+        level = list(value)
+        for lengths in row_lengths:
+            sizes = np.array([len(inner) for inner in level], np.int64)
+            found[Target(lengths, "int64")] = one_value(Stored("int64", sizes, (len(sizes),)))
+            level = [item for inner in level for item in inner]
+        feature = self.feature(name)
+        kind = feature.kind if feature else self.kinds.get((wire, "context"), "unknown")
+        made = store(level, name, self.exactness, kind=kind)
+        kind = self.known_kind(wire, made.kind, "context")
+        found[Target(wire, kind)] = one_value(
+            made if made.kind == kind else store([], name, self.exactness, kind=kind)
+        )
+
+    def _absent(self, name: str, feature: Feature | None, found: dict[Target, WireColumn]) -> None:
+        """Leave a feature out; a required list becomes empty, of its kind."""
+        if feature is None or not feature.required or feature.default is not None:
+            return
+        if feature.count != -1 or feature.codec is not None:
+            raise _missing(name)
+        self._put(name, store([], name, self.exactness, kind=feature.kind), feature, found)
+
+    def _completed(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the row with the axes that other features name, taken from the arrays."""
+        if self.schema is None:
+            return row
+        extra: dict[str, int] = {}
+        for name, feature in self.schema.items():
+            value = row.get(name)
+            if feature.dims and value is not None and not isinstance(value, bytes):
+                extra.update(_axes(name, np.shape(value), feature, row))
+        return {**row, **{k: v for k, v in extra.items() if k in self.schema}} if extra else row
+
+    def _check_complete(self, row: Mapping[str, Any]) -> None:
+        for name, feature in (self.schema or {}).items():
+            helper = any(name in f.dims for f in (self.schema or {}).values())
+            if name not in row and feature.required and feature.default is None and not helper:
+                raise _missing(name)
+
+    def note_shape(self, name: str, shape: tuple[int, ...]) -> None:
+        """Remember the axes of a value, which the record itself does not tell."""
+        from tfrio.examples.schema import common_shape
+
+        known = self.shapes.get(name)
+        joined = shape if known is None else common_shape(known, shape)
+        self.shapes[name] = () if joined is None else tuple(int(d) for d in joined)
+
+
+def _axes(
+    name: str, shape: tuple[int, ...], feature: Feature, row: Mapping[str, Any]
+) -> dict[str, int]:
+    """Return the lengths of the named axes of an array; refuse those the row contradicts."""
+    wanted = feature.shape or ()
+    if len(shape) != len(wanted):
+        raise EncodeError(f"feature '{name}': shape {shape} is not {wanted}", feature=name)
+    axes: dict[str, int] = {}
+    for dim, size in zip(wanted, shape, strict=True):
+        if isinstance(dim, str):
+            given = row.get(dim)
+            if given is not None and int(np.asarray(given).ravel()[0]) != size:
+                raise EncodeError(
+                    f"feature '{name}': axis '{dim}' is {size} long, the row says {given}",
+                    feature=name,
+                )
+            axes[dim] = size
+    return axes
+
+
+def _encoded(name: str, value: Any, feature: Feature) -> Stored:
+    values = list(value) if feature.many else [value]
+    try:
+        flat = [encode_value(v, feature) for v in values]
+    except EncodeError as error:
+        raise EncodeError(f"feature '{name}': {error.message}", feature=name) from error
+    return Stored("bytes", flat, (len(flat),))
+
+
+def _check_shape(name: str, made: Stored, feature: Feature) -> None:
+    """Refuse values of another number or another order of axes than the schema's."""
+    wanted = feature.shape
+    if wanted is None or feature.dims:
+        return
+    got = made.shape
+    flat = len(got) < 2 and len(wanted) != 1
+    fits = len(got) == len(wanted) and all(d in (-1, n) for d, n in zip(wanted, got, strict=True))
+    if flat:
+        size = int(np.prod(feature.inner)) if -1 in wanted else feature.count
+        fits = fits or (
+            len(made.flat) % max(size, 1) == 0 if -1 in wanted else len(made.flat) == size
+        )
+    if wanted == (1,) and got == ():
+        fits = True
+    if not fits:
+        raise EncodeError(
+            f"feature '{name}': {len(made.flat)} values of shape {got}, the schema says {wanted}",
+            feature=name,
+        )
+
+
+def _missing(name: str) -> MissingFeatureError:
+    return MissingFeatureError(
+        f"feature '{name}' is required by the schema and missing in the row; give it, or mark it "
+        "optional (required=False)",
+        feature=name,
+    )

@@ -1,0 +1,323 @@
+"""Python and NumPy values to what the wire can hold: exactly, or an error that says why not. Pure.
+
+    stored as   accepted
+    int64       bool, int, NumPy integers and booleans that fit
+    float       float, NumPy floats (float64 rounds to float32)
+    bytes       bytes, bytearray, memoryview, str (as UTF-8)
+
+Lists and arrays of these, of any number of axes, in C order. Anything else is refused.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import warnings
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tfrio.errors import EncodeError, TfrioWarning
+from tfrio.examples.columns import Array, BytesColumn
+
+if TYPE_CHECKING:
+    from tfrio.examples.schema import Kind
+
+__all__ = ["Exactness", "RaggedValueError", "Stored", "store"]
+
+INT64_MIN: Final = -(1 << 63)
+INT64_MAX: Final = (1 << 63) - 1
+# A float64 that rounds to float32 changes by at most 6e-8 of its size, unless it is so small that
+# float32 keeps fewer digits of it: that is worth a word.
+_TOLERANCE: Final = 1e-6
+
+
+class RaggedValueError(EncodeError):
+    """A list of lists of differing length, which an Example cannot hold as one feature."""
+
+
+class Stored(NamedTuple):
+    """A value as it goes on the wire.
+
+    Attributes:
+        kind: ``"int64"``, ``"float"`` or ``"bytes"``; ``"unknown"`` for an empty list.
+        flat: int64 or float32 array with one axis, or list of bytes, in C order.
+        shape: Axes the value had.
+    """
+
+    kind: Kind
+    flat: Any
+    shape: tuple[int, ...]
+
+
+class Exactness:
+    """What happens to numbers that float32 cannot hold.
+
+    Args:
+        strict: Refuse them; otherwise warn once a feature and store the nearest.
+    """
+
+    def __init__(self, *, strict: bool) -> None:
+        self.strict = strict
+        self._warned: set[str] = set()
+
+    def narrowed(self, values: Array, name: str) -> Array:
+        """Return numbers as float32.
+
+        Args:
+            values: Floats or integers of any type.
+            name: The feature, for the message.
+
+        Returns:
+            float32 array of the same shape.
+
+        Raises:
+            EncodeError: A value changes too much, in strict mode.
+        """
+        if values.dtype == np.float32:
+            return values
+        with np.errstate(over="ignore", under="ignore"):
+            out = values.astype(np.float32)
+        if values.dtype.kind == "f" and values.dtype.itemsize < 4:
+            return out
+        bad = _changed(values, out)
+        if bad.any():
+            at = int(bad.argmax())
+            self._tell(name, values.ravel()[at], out.ravel()[at])
+        return out
+
+    def _tell(self, name: str, value: Any, stored: Any) -> None:
+        text = (
+            f"feature '{name}': {value} becomes {stored} as float32, the only float TFRecord "
+            "knows; store the array as bytes (codec='raw', dtype='float64') to keep it"
+        )
+        if self.strict:
+            raise EncodeError(text, feature=name)
+        if name not in self._warned:
+            self._warned.add(name)
+            warnings.warn(text, TfrioWarning, stacklevel=2)
+
+
+def store(value: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown") -> Stored:
+    """Return a value as it goes on the wire.
+
+    Args:
+        value: A number, text, bytes, or any nesting of these with even lengths.
+        name: The feature, for messages.
+        exactness: What to do with numbers that do not fit.
+        kind: The kind wanted, ``"unknown"`` to take the value's own.
+
+    Returns:
+        Kind, flat values and shape.
+
+    Raises:
+        EncodeError: The value cannot be stored without changing it.
+        RaggedValueError: Inner lists differ in length.
+    """
+    found = _natural(value, name, exactness)
+    if kind in ("unknown", found.kind) or not len(found.flat):
+        return found if kind == "unknown" else found._replace(kind=kind, flat=_as(found, kind))
+    if kind == "float" and found.kind == "int64":
+        flat = exactness.narrowed(found.flat, name)
+        return Stored("float", flat, found.shape)
+    if kind == "int64" and found.kind == "float":
+        return Stored("int64", _whole_numbers(np.asarray(value), name), found.shape)
+    raise EncodeError(
+        f"feature '{name}' is {kind} but a value of kind {found.kind} was given ({_brief(value)})",
+        feature=name,
+    )
+
+
+def _changed(values: Array, out: Array) -> Array:
+    """Return where float32 is another number: for integers at all, for floats by much."""
+    if values.dtype.kind == "i":
+        wide = out.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            back = wide.astype(np.int64)
+        differs: Array = (back != values) | (wide >= 2.0**63)
+        return differs.ravel()
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = np.abs(out.astype(values.dtype) - values) > _TOLERANCE * np.abs(values)
+    return np.asarray(far & np.isfinite(values)).ravel()
+
+
+def _as(found: Stored, kind: Kind) -> Any:
+    if len(found.flat) or found.kind == kind:
+        return found.flat
+    return [] if kind == "bytes" else np.zeros(0, np.float32 if kind == "float" else np.int64)
+
+
+def _natural(value: Any, name: str, exactness: Exactness) -> Stored:
+    if isinstance(value, bytes | bytearray | str | np.str_):
+        return Stored("bytes", [_bytes_of(value, name)], ())
+    if isinstance(value, memoryview):
+        return _view(value, name, exactness)
+    if isinstance(value, bool | int | float | np.generic | np.ndarray):
+        return _array(_number_array(value, name), name, exactness)
+    if isinstance(value, BytesColumn):
+        return Stored("bytes", value.tolist(), (len(value),))
+    _refuse(value, name)
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        return _array(np.asarray(value), name, exactness)
+    if isinstance(value, Sequence):
+        return _sequence(value, name, exactness)
+    raise EncodeError(
+        f"feature '{name}': a {type(value).__name__} cannot be stored; give numbers, bytes, str, "
+        "or lists or arrays of these",
+        feature=name,
+    )
+
+
+def _view(value: memoryview, name: str, exactness: Exactness) -> Stored:
+    if value.format in ("B", "b", "c") and value.ndim == 1:
+        return Stored("bytes", [value.tobytes()], ())
+    return _array(np.asarray(value), name, exactness)
+
+
+def _number_array(value: Any, name: str) -> Array:
+    """Return a number or array as an array; Python integers stay exact."""
+    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+        raise _too_large(value, name)
+    return np.asarray(value)
+
+
+def _array(array: Array, name: str, exactness: Exactness) -> Stored:
+    kind = array.dtype.kind
+    if kind in "bi" or (kind == "u" and array.dtype.itemsize < 8):
+        return Stored("int64", array.astype(np.int64, copy=False).ravel(), array.shape)
+    if kind == "u":
+        over = array > np.uint64(INT64_MAX)
+        if over.any():
+            raise _too_large(array[over][0], name)
+        return Stored("int64", array.astype(np.int64).ravel(), array.shape)
+    if kind == "f":
+        return Stored("float", exactness.narrowed(array, name).ravel(), array.shape)
+    if array.dtype.name == "bfloat16":
+        return Stored("float", array.astype(np.float32).ravel(), array.shape)
+    if kind in "SU":
+        values = [_bytes_of(v, name) for v in array.ravel().tolist()]
+        return Stored("bytes", values, array.shape)
+    if kind == "O":
+        inner = _sequence(array.ravel().tolist(), name, exactness)
+        return inner._replace(shape=(*array.shape, *inner.shape[1:]))
+    _refuse(array, name)
+    raise EncodeError(f"feature '{name}': dtype {array.dtype} cannot be stored", feature=name)
+
+
+def _sequence(values: Sequence[Any], name: str, exactness: Exactness) -> Stored:
+    """Return a list of values, or of lists, as one flat value."""
+    if not len(values):
+        return Stored("unknown", np.zeros(0, np.int64), (0,))
+    numbers = _numbers(values, name)
+    if numbers is not None:
+        return _array(numbers, name, exactness)
+    parts = [_item(v, name, exactness) for v in values]
+    kinds = {part.kind for part in parts} - {"unknown"}
+    if kinds == {"int64", "float"}:
+        parts = [store(v, name, exactness, kind="float") for v in values]
+        kinds = {"float"}
+    if len(kinds) > 1:
+        raise EncodeError(f"feature '{name}' mixes {' and '.join(sorted(kinds))}", feature=name)
+    shapes = {part.shape for part in parts}
+    if len(shapes) > 1:
+        raise RaggedValueError(
+            f"feature '{name}': ragged 2-D value needs a SequenceExample (or flatten + lengths); "
+            "use write_sequence or ragged='split'",
+            feature=name,
+        )
+    kind: Kind = kinds.pop() if kinds else "unknown"
+    if kind == "bytes":
+        flat: Any = [v for part in parts for v in part.flat]
+    else:
+        flat = np.concatenate([part.flat for part in parts])
+    return Stored(kind, flat, (len(parts), *shapes.pop()))
+
+
+def _item(value: Any, name: str, exactness: Exactness) -> Stored:
+    if value is None:
+        raise EncodeError(
+            f"feature '{name}' has None inside a list; leave it out or give a fill value",
+            feature=name,
+        )
+    return _natural(value, name, exactness)
+
+
+def _numbers(values: Sequence[Any], name: str) -> Array | None:
+    """Return a flat list of plain numbers as an array, None where it is anything else."""
+    types = set(map(type, values))
+    if types <= {bool, int}:
+        for value in (min(values), max(values)):
+            if not INT64_MIN <= value <= INT64_MAX:
+                raise _too_large(value, name)
+        return np.array(values, np.int64)
+    if all(issubclass(t, float | np.floating) for t in types):
+        return np.array(values)
+    if len(types) == 1 and issubclass(types.pop(), np.integer | np.bool_):
+        return np.array(values)
+    return None
+
+
+def _bytes_of(value: Any, name: str) -> bytes:
+    if not isinstance(value, str):
+        return bytes(value)
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise EncodeError(
+            f"feature '{name}': text that is not valid Unicode ({error}); give bytes", feature=name
+        ) from error
+
+
+def _whole_numbers(values: Array, name: str) -> Array:
+    """Return floats that are whole numbers as int64."""
+    numbers = values.astype(np.float64).ravel()
+    with np.errstate(invalid="ignore"):
+        whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
+    if not whole.all():
+        bad = numbers[int(np.argmin(whole))]
+        raise EncodeError(
+            f"feature '{name}' is int64 and {bad} is no whole number that fits; round it, or "
+            "declare float",
+            feature=name,
+        )
+    return numbers.astype(np.int64)
+
+
+def _too_large(value: Any, name: str) -> EncodeError:
+    return EncodeError(
+        f"feature '{name}': {value} does not fit int64; store as bytes", feature=name
+    )
+
+
+def _refuse(value: Any, name: str) -> None:
+    """Raise for values that have no kind, each with its own advice."""
+    advice = None
+    dtype = getattr(value, "dtype", None)
+    letter = getattr(dtype, "kind", "")
+    if isinstance(value, dt.date | dt.time | dt.timedelta) or letter in (
+        "M",
+        "m",
+    ):
+        advice = (
+            "a time has no kind in TFRecord; store whole numbers "
+            "(np.datetime64(t, 'us').astype('int64')) or text (t.isoformat())"
+        )
+    elif isinstance(value, complex) or letter == "c":
+        advice = "complex numbers have no kind; store real and imaginary parts as two features"
+    elif isinstance(value, decimal.Decimal):
+        advice = "store a Decimal as float(x) or str(x)"
+    elif isinstance(value, Mapping):
+        advice = "a dict is no value; flatten it into features named 'outer/inner'"
+    elif isinstance(value, AbstractSet):
+        advice = "a set has no order; give sorted(x)"
+    elif value is None:
+        advice = "None means absent and only stands for a whole feature"
+    if advice is not None:
+        raise EncodeError(f"feature '{name}': {advice}", feature=name)
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,136 @@
+"""Columns of any making to the three forms there are: arrays, ``BytesColumn``, ``Ragged``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfrio.errors import EncodeError
+from tfrio.examples.columns import Array, BytesColumn, Ragged
+from tfrio.examples.exact import Exactness, RaggedValueError, Stored, store
+from tfrio.examples.wire import steps_of
+
+if TYPE_CHECKING:
+    from tfrio.examples.schema import Kind
+
+__all__ = ["kind_of", "normal_column"]
+
+
+def normal_column(
+    column: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown"
+) -> tuple[Any, Array | None]:
+    """Return a column in one of the three forms.
+
+    Args:
+        column: Array, masked array, ``BytesColumn``, ``Ragged`` or a list of one value a row.
+        name: The feature, for messages.
+        exactness: What to do with numbers that do not fit.
+        kind: The kind wanted, ``"unknown"`` to take the values' own.
+
+    Returns:
+        An array (rows, ...) of float32 or int64, a ``BytesColumn``, or a ``Ragged`` of these;
+        and a bool array (rows,) of what is present, None where all is.
+
+    Raises:
+        EncodeError: A value cannot be stored without changing it.
+    """
+    if isinstance(column, BytesColumn):
+        _check_kind(name, kind, "bytes")
+        return column, None
+    if isinstance(column, Ragged):
+        inner, _ = normal_column(column.values, name, exactness, kind=kind)
+        return Ragged(inner, np.ascontiguousarray(column.offsets, np.int64)), None
+    if isinstance(column, np.ma.MaskedArray) and column.ndim == 1:
+        filled = column.filled(0 if column.dtype.kind in "biuf" else b"")
+        made, _ = normal_column(np.asarray(filled), name, exactness, kind=kind)
+        return made, ~np.ma.getmaskarray(column)
+    if not isinstance(column, Sequence) and hasattr(column, "__array__"):
+        column = np.asarray(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "SUO":
+        stored = store(column, name, exactness, kind=kind)
+        return _shaped(stored), None
+    return _listed(list(column), name, exactness, kind)
+
+
+def kind_of(column: Any) -> Kind:
+    """Return the kind of a normal column's values."""
+    if isinstance(column, Ragged):
+        return kind_of(column.values)
+    if isinstance(column, BytesColumn):
+        return "bytes"
+    return "float" if column.dtype == np.float32 else "int64"
+
+
+def _listed(
+    values: list[Any], name: str, exactness: Exactness, kind: Kind
+) -> tuple[Any, Array | None]:
+    """Return a list of one value a row as a column; None is an absent row."""
+    mask = None
+    if any(value is None for value in values):
+        mask = np.array([value is not None for value in values])
+    if all(isinstance(value, bytes | str | None) for value in values) and mask is None and values:
+        parts = store(values, name, exactness, kind=kind)
+        return BytesColumn.of(parts.flat), None
+    made = [_item(i, value, name, exactness, kind) for i, value in enumerate(values)]
+    found: Kind = next((m.kind for m in made if m is not None and m.kind != "unknown"), kind)
+    if any(m is not None and m.kind not in (found, "unknown") for m in made):
+        if kind == "unknown" and {m.kind for m in made if m} <= {"int64", "float", "unknown"}:
+            return _listed(values, name, exactness, "float")
+        raise EncodeError(f"feature '{name}' mixes kinds from row to row", feature=name)
+    if found == "unknown" and mask is None:
+        raise EncodeError(
+            f"feature '{name}': empty lists have no kind; give a schema", feature=name
+        )
+    return _joined([_known(m, found) for m in made], found), mask
+
+
+def _item(row: int, value: Any, name: str, exactness: Exactness, kind: Kind) -> Stored | None:
+    if value is None:
+        return None
+    try:
+        return store(value, name, exactness, kind=kind)
+    except RaggedValueError:
+        raise
+    except EncodeError as error:
+        error.message = f"{error.message} (row {row})"
+        raise
+
+
+def _known(made: Stored | None, kind: Kind) -> Stored | None:
+    """Give an empty list the kind of the others."""
+    if made is None or made.kind == kind:
+        return made
+    dtype = np.float32 if kind == "float" else np.int64
+    return made._replace(kind=kind, flat=[] if kind == "bytes" else np.zeros(0, dtype))
+
+
+def _joined(parts: list[Stored | None], kind: Kind) -> Any:
+    """Return the values of all rows as one column; absent rows are empty, or zero where fixed."""
+    shapes = {part.shape for part in parts if part is not None}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    if shape is not None and kind != "bytes":
+        blank = np.zeros(shape, np.float32 if kind == "float" else np.int64)
+        return np.stack([blank if p is None else p.flat.reshape(shape) for p in parts])
+    lists: list[Any] = [[] if part is None else list(part.flat) for part in parts]
+    if kind == "bytes":
+        if shape == ():
+            return BytesColumn.of([v[0] if v else b"" for v in lists])
+        return Ragged(
+            BytesColumn.of([v for part in lists for v in part]), steps_of([len(v) for v in lists])
+        )
+    blank = np.zeros(0, np.float32 if kind == "float" else np.int64)
+    flats = [blank if part is None else part.flat for part in parts]
+    return Ragged(np.concatenate(flats), steps_of([len(flat) for flat in flats]))
+
+
+def _shaped(stored: Stored) -> Any:
+    if stored.kind == "bytes":
+        return BytesColumn.of(stored.flat)
+    return stored.flat.reshape(stored.shape)
+
+
+def _check_kind(name: str, wanted: Kind, got: Kind) -> None:
+    if wanted not in ("unknown", got):
+        raise EncodeError(f"feature '{name}' is {wanted} but {got} was given", feature=name)

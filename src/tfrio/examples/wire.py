@@ -1,0 +1,155 @@
+"""Columns as the native encoder takes them, and the encoders themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tfrio import _core
+from tfrio.errors import EncodeError
+from tfrio.examples.columns import Array, BytesColumn
+from tfrio.examples.layout import KIND_NUMBERS, PLACE_NUMBERS, wire_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfrio.examples.exact import Stored
+    from tfrio.examples.schema import Kind, Place
+
+__all__ = ["Encoders", "Target", "WireColumn", "one_list", "one_value", "steps_of"]
+
+# protobuf's own limit: readers refuse a message of 2 GiB or more.
+_LARGEST: Final = (1 << 31) - 1
+_FRAME: Final = 16
+
+
+class Target(NamedTuple):
+    """One feature to write: its name in the file, kind and place."""
+
+    name: str
+    kind: Kind
+    place: Place = "context"
+
+
+class WireColumn(NamedTuple):
+    """One column for the native encoder (see ``tfrio._core.ExampleEncoder``).
+
+    Attributes:
+        values: float32, int64 or uint8 array, flat.
+        byte_offsets: For bytes: where each value begins and ends in ``values``.
+        value_offsets: Where each list (row, or step) begins and ends; None with ``each``.
+        step_offsets: For feature lists: where the steps of each row begin and end.
+        present: uint8 array (rows,), 0 leaves the feature out; None for all ones.
+        each: Values of each row (or step) where that is fixed, else -1.
+    """
+
+    values: Array
+    byte_offsets: Array | None = None
+    value_offsets: Array | None = None
+    step_offsets: Array | None = None
+    present: Array | None = None
+    each: int = -1
+
+
+class Encoders:
+    """Native encoders by the features they write.
+
+    Args:
+        sort: Write features in the order of their names, so that equal records have equal bytes.
+    """
+
+    def __init__(self, *, sort: bool = True) -> None:
+        self._sort = sort
+        self._made: dict[tuple[bool, tuple[Target, ...]], Any] = {}
+
+    def encode(
+        self, rows: int, columns: Mapping[Target, WireColumn], *, sequence: bool
+    ) -> tuple[Any, Array]:
+        """Encode records.
+
+        Args:
+            rows: Number of records.
+            columns: What to write; every column has that many rows.
+            sequence: Write SequenceExamples.
+
+        Returns:
+            The framed records as a uint8 array, and the end offset of each.
+
+        Raises:
+            EncodeError: A record would be 2 GiB or more.
+        """
+        targets = tuple(columns)
+        encoder = self._made.get((sequence, targets))
+        if encoder is None:
+            if len(self._made) > 256:  # rows of ever changing features; keep no more than these
+                self._made.clear()
+            encoder = _core.ExampleEncoder(
+                [
+                    (wire_name(t.name), KIND_NUMBERS[t.kind], PLACE_NUMBERS[t.place])
+                    for t in targets
+                ],
+                sequence=sequence,
+                sort=self._sort,
+            )
+            self._made[sequence, targets] = encoder
+        _check_size(columns)
+        encoded = encoder.encode(rows, [_native(column) for column in columns.values()])
+        sizes = np.diff(encoded.ends, prepend=0)
+        if len(sizes) and sizes.max() > _LARGEST + _FRAME:
+            raise _too_large(int(sizes.max()) - _FRAME)
+        return encoded.data, encoded.ends
+
+
+def one_value(stored: Stored) -> WireColumn:
+    """Return one record's feature as a column of one row."""
+    values, offsets, count = _flat([stored])
+    return WireColumn(values, offsets, each=count)
+
+
+def one_list(steps: Sequence[Stored]) -> WireColumn:
+    """Return one record's feature list as a column of one row."""
+    values, offsets, _ = _flat(steps)
+    bounds = np.zeros(len(steps) + 1, np.int64)
+    np.cumsum([len(step.flat) for step in steps], out=bounds[1:])
+    return WireColumn(values, offsets, bounds, steps_of([len(steps)]))
+
+
+def steps_of(lengths: Sequence[int] | Array) -> Array:
+    """Return offsets of rows that have these numbers of steps (or values)."""
+    bounds = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    return bounds
+
+
+def _native(
+    column: WireColumn,
+) -> tuple[Array, Array | None, Array | None, Array | None, Array | None, int]:
+    values, byte_offsets, value_offsets, step_offsets, present, each = column
+    return values, byte_offsets, value_offsets, step_offsets, present, each
+
+
+def _flat(parts: Sequence[Stored]) -> tuple[Array, Array | None, int]:
+    """Return the values of some lists in a row, byte offsets, and their number."""
+    if any(part.kind == "bytes" for part in parts):
+        column = BytesColumn.of([v for part in parts for v in part.flat])
+        return column.data, column.offsets, len(column)
+    if len(parts) == 1:
+        return parts[0].flat, None, len(parts[0].flat)
+    flat = np.concatenate([p.flat for p in parts]) if parts else np.zeros(0, np.float32)
+    return flat, None, len(flat)
+
+
+def _check_size(columns: Mapping[Target, WireColumn]) -> None:
+    """Refuse before the work what is too large whatever its form."""
+    for target, column in columns.items():
+        rows = 1 if column.present is None else len(column.present)
+        if target.kind != "int64" and rows == 1 and column.values.nbytes > _LARGEST:
+            raise _too_large(column.values.nbytes)
+
+
+def _too_large(size: int) -> EncodeError:
+    return EncodeError(
+        f"a record of {size} bytes: tf.train.Example must stay under 2 GiB (protobuf readers "
+        "refuse more); split it over several records"
+    )

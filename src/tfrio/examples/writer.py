@@ -1,0 +1,261 @@
+"""Write Examples and SequenceExamples: rows, batches of columns, or ready payloads."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, get_args
+
+from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
+from tfrio.errors import EncodeError, UsageError
+from tfrio.examples.batches import BatchEncoder
+from tfrio.examples.encode import RowEncoder
+from tfrio.examples.pending import PendingRows
+from tfrio.examples.schema import Schema
+from tfrio.examples.wire import Encoders, Target, WireColumn
+from tfrio.records.writer import Mode, RecordWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from tfrio.compression import Compression
+    from tfrio.examples.columns import Array
+    from tfrio.examples.schema import SchemaLike
+    from tfrio.storage import Source
+
+__all__ = ["RaggedMode", "Writer"]
+
+RaggedMode = Literal["error", "split"]
+
+
+class Writer:
+    """Write Examples to one file.
+
+    Use it as a context manager: the file appears under its name when the block ends well, and not
+    at all when it raises. Records go to the file in the order written, whatever the way.
+
+    Args:
+        path: Local path, URL or writable file object.
+        schema: What the features are; a row that does not fit is refused. None goes by the values,
+            and a feature keeps the kind it had first.
+        mode: ``"w"`` replaces an existing file, ``"x"`` refuses to, ``"a"`` appends to one after
+            checking it.
+        compression: ``"none"``, ``"gzip"`` or ``"zlib"``; None means gzip for names ending ``.gz``.
+        level: 1 to 3 fast, 4 to 9 small and slow.
+        sequence: Write SequenceExamples: features with lists inside become feature lists. A schema
+            with feature lists implies it.
+        strict: Refuse numbers that float32 changes noticeably, instead of warning once.
+        ragged: What to do with a list of lists in an Example: ``"error"``, or ``"split"`` into
+            ``NAME/values`` and ``NAME/lengths``.
+        sort: Write features in the order of their names, so that equal rows give equal bytes;
+            otherwise in the order of the row.
+        block_size: Uncompressed bytes in a gzip block.
+        threads: Threads to compress on, by default up to 4; 1 starts none.
+        fsync: Wait at ``close`` until the bytes are on the disk.
+
+    Raises:
+        FileExistsError: Mode ``"x"`` and the file exists.
+        UsageError: An unknown option, or one that does not fit.
+    """
+
+    def __init__(
+        self,
+        path: Source | IO[bytes],
+        *,
+        schema: SchemaLike | None = None,
+        mode: Mode = "w",
+        compression: Compression | None = None,
+        level: int = DEFAULT_LEVEL,
+        sequence: bool = False,
+        strict: bool = False,
+        ragged: RaggedMode = "error",
+        sort: bool = True,
+        block_size: int = BLOCK_SIZE,
+        threads: int | None = None,
+        fsync: bool = False,
+    ) -> None:
+        if ragged not in get_args(RaggedMode):
+            raise UsageError(f"ragged must be 'error' or 'split', got {ragged!r}")
+        made = None if schema is None else Schema.of(schema)
+        self.sequence = sequence or (made is not None and made.sequence)
+        self._rows = RowEncoder(made, strict=strict, ragged=ragged, sequence_only=self.sequence)
+        self._batches = BatchEncoder(self._rows)
+        self._pending = PendingRows(self._rows)
+        self._encoders = Encoders(sort=sort)
+        self._out = RecordWriter(
+            path,
+            mode=mode,
+            compression=compression,
+            level=level,
+            block_size=block_size,
+            threads=threads,
+            fsync=fsync,
+        )
+
+    @property
+    def path(self) -> str:
+        """Return the name of the file."""
+        return self._out.path
+
+    @property
+    def records(self) -> int:
+        """Return how many records were written (those of an appended-to file left out)."""
+        return self._out.records + len(self._pending)
+
+    @property
+    def closed(self) -> bool:
+        """Return whether the writer is closed."""
+        return self._out.closed
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Write one row.
+
+        Args:
+            row: Value by feature name: a number, bytes, str, or a list or array of these, of any
+                number of axes. None leaves the feature out.
+
+        Raises:
+            EncodeError: A value cannot be stored without changing it; nothing was written.
+            MissingFeatureError: A feature that the schema requires is missing.
+            UsageError: The writer is closed.
+        """
+        self._check_open()
+        fits = self._pending.fits(row)
+        if fits is False:
+            self._drain()
+            fits = self._pending.fits(row)
+        if fits and self._pending.add(row):
+            if self._pending.full:
+                self._drain()
+            return
+        if self.sequence:
+            context, lists = self._rows.split_places(row)
+            self.write_sequence(context, lists)
+            return
+        columns = self._named(self._rows.row, row)
+        self._drain()
+        self._put(1, columns)
+
+    def write_sequence(
+        self, context: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Write one SequenceExample.
+
+        Args:
+            context: Value by feature name.
+            lists: Steps by feature list; each step is a value, or a list or array of values.
+
+        Raises:
+            EncodeError: A value cannot be stored without changing it; nothing was written.
+            UsageError: The writer is closed.
+        """
+        self._check_open()
+        columns = self._named(self._rows.sequence, context, lists)
+        self._drain()
+        self._put(1, columns, sequence=True)
+
+    def write_batch(
+        self, columns: Mapping[str, Any], *, present: Mapping[str, Array] | None = None
+    ) -> None:
+        """Write one record a row of some columns.
+
+        Args:
+            columns: Column by feature name, all of one length: an array (rows, ...), a
+                ``BytesColumn``, a ``Ragged``, or a list of one value a row (None: absent). A
+                ``Batch`` brings its own mask.
+            present: bool array (rows,) by feature; False leaves the feature out of that record.
+
+        Raises:
+            EncodeError: Columns differ in length, or a value cannot be stored without changing
+                it; nothing was written.
+            UsageError: The writer is closed.
+        """
+        self._check_open()
+        masks = present if present is not None else getattr(columns, "present", {})
+        rows, encoded = self._named(self._batches.columns, columns, masks)
+        self._drain()
+        if rows:
+            self._put(rows, encoded)
+
+    def write_payload(self, payload: bytes | bytearray | memoryview) -> None:
+        """Write a record as it is, whatever it holds.
+
+        Args:
+            payload: The payload.
+
+        Raises:
+            UsageError: The writer is closed.
+        """
+        self._check_open()
+        self._drain()
+        self._out.write(payload)
+
+    def flush(self) -> None:
+        """Bring every record written so far to the disk, readable by others under the final name.
+
+        Raises:
+            OSError: The disk is full, or another failure.
+            UsageError: zlib files and remote objects are readable only once closed.
+        """
+        self._check_open()
+        self._drain()
+        self._out.flush()
+
+    def close(self) -> None:
+        """Complete the file; a second call does nothing.
+
+        Raises:
+            OSError: The disk is full, or another failure; nothing is left under the name.
+        """
+        if self.closed:
+            return
+        try:
+            self._drain()
+        except BaseException:
+            self._out.abort()
+            raise
+        self._out.close()
+
+    def abort(self) -> None:
+        """Give up: leave nothing under the name but what an earlier ``flush`` brought there."""
+        self._out.abort()
+
+    def __enter__(self) -> Self:
+        """Return the writer itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file, or give it up when the block raised."""
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def _check_open(self) -> None:
+        if self._out.closed:
+            raise UsageError(f"writer is closed: {self.path}")
+
+    def _named(self, make: Any, *values: Any) -> Any:
+        """Call what encodes; an error gets the file and the number of the record."""
+        try:
+            return make(*values)
+        except EncodeError as error:
+            error.path, error.record = self.path, self.records
+            error.message = f"{error.message}. Record {self.records} of {self.path}"
+            raise
+
+    def _drain(self) -> None:
+        """Encode the rows that wait."""
+        if len(self._pending):
+            rows, columns = self._pending.take()
+            self._put(rows, columns)
+
+    def _put(
+        self, rows: int, columns: Mapping[Target, WireColumn], *, sequence: bool = False
+    ) -> None:
+        data, ends = self._encoders.encode(rows, columns, sequence=sequence or self.sequence)
+        self._out.write_framed(data, ends)
