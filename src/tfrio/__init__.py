@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tfrio.errors import TfrioError, TfrioWarning
     from tfrio.examples.columns import Batch, BytesColumn, Ragged
     from tfrio.examples.decode import read, read_batches
-    from tfrio.examples.schema import Feature, Schema, infer_schema
+    from tfrio.examples.infer import infer_schema
+    from tfrio.examples.schema import Feature, Schema
     from tfrio.examples.writer import Writer
     from tfrio.records.reader import read_records
     from tfrio.records.verify import verify
@@ -57,7 +58,7 @@ _HOMES = {
     "TfrioError": "tfrio.errors",
     "TfrioWarning": "tfrio.errors",
     "Writer": "tfrio.examples.writer",
-    "infer_schema": "tfrio.examples.schema",
+    "infer_schema": "tfrio.examples.infer",
     "read": "tfrio.examples.decode",
     "read_batches": "tfrio.examples.decode",
     "read_records": "tfrio.records.reader",

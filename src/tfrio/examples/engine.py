@@ -224,6 +224,8 @@ class Engine:
             seen = sample_stream(stream, verify=self._options.verify)
             self._form.widen(fault, seen, error)
             return True
+        if self._options.errors == "raise":
+            raise error
         self._policy.take(_unreadable(stream, fault, error))
         return False
 
