@@ -95,21 +95,25 @@ class Encoders:
             self._made[sequence, targets] = encoder
         _check_size(columns)
         encoded = encoder.encode(rows, [_native(column) for column in columns.values()])
-        sizes = np.diff(encoded.ends, prepend=0)
-        if len(sizes) and sizes.max() > _LARGEST + _FRAME:
-            raise _too_large(int(sizes.max()) - _FRAME)
-        return encoded.data, encoded.ends
+        data, ends = encoded.data, encoded.ends
+        if data.nbytes > _LARGEST:
+            largest = int(np.diff(ends, prepend=0).max()) - _FRAME
+            if largest > _LARGEST:
+                raise _too_large(largest)
+        return data, ends
 
 
 def one_value(stored: Stored) -> WireColumn:
     """Return one record's feature as a column of one row."""
-    values, offsets, count = _flat([stored])
-    return WireColumn(values, offsets, each=count)
+    if stored.kind != "bytes":
+        return WireColumn(stored.flat, each=len(stored.flat))
+    column = BytesColumn.of(stored.flat)
+    return WireColumn(column.data, column.offsets, each=len(column))
 
 
 def one_list(steps: Sequence[Stored]) -> WireColumn:
     """Return one record's feature list as a column of one row."""
-    values, offsets, _ = _flat(steps)
+    values, offsets = _flat(steps)
     bounds = np.zeros(len(steps) + 1, np.int64)
     np.cumsum([len(step.flat) for step in steps], out=bounds[1:])
     return WireColumn(values, offsets, bounds, steps_of([len(steps)]))
@@ -129,15 +133,12 @@ def _native(
     return values, byte_offsets, value_offsets, step_offsets, present, each
 
 
-def _flat(parts: Sequence[Stored]) -> tuple[Array, Array | None, int]:
-    """Return the values of some lists in a row, byte offsets, and their number."""
+def _flat(parts: Sequence[Stored]) -> tuple[Array, Array | None]:
+    """Return the values of some lists in a row, and byte offsets."""
     if any(part.kind == "bytes" for part in parts):
         column = BytesColumn.of([v for part in parts for v in part.flat])
-        return column.data, column.offsets, len(column)
-    if len(parts) == 1:
-        return parts[0].flat, None, len(parts[0].flat)
-    flat = np.concatenate([p.flat for p in parts]) if parts else np.zeros(0, np.float32)
-    return flat, None, len(flat)
+        return column.data, column.offsets
+    return np.concatenate([p.flat for p in parts]) if parts else np.zeros(0, np.float32), None
 
 
 def _check_size(columns: Mapping[Target, WireColumn]) -> None:

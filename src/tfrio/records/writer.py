@@ -237,7 +237,8 @@ class RecordWriter:
             done, begin = last + 1, stop
             if self._size >= self._block_size:
                 self._put_block()
-        self._parts = [bytes(part) for part in self._parts]
+        if self._parts and isinstance(self._parts[-1], memoryview):
+            self._parts[-1] = bytes(self._parts[-1])  # the caller may reuse its buffer
 
     def _check_open(self) -> None:
         if self.closed:
