@@ -1,0 +1,1 @@
+"""What tests lean on, ours and yours: a plain-Python reference reader of the format."""
