@@ -30,7 +30,7 @@ def lists(cells: Cells) -> list[object]:
     ]
 
 
-UTC = dt.UTC
+DAY = dt.datetime(2020, 1, 2, 3, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,12 @@ UTC = dt.UTC
         (pa.array([None, None]), "null", [None, None]),
         (pa.array([dt.date(2020, 1, 2), None]), "time", [[b"2020-01-02"], None]),
         (
-            pa.array([dt.datetime(2020, 1, 2, 3, 4, 5), None], pa.timestamp("s")),
+            pa.array([DAY, None], pa.timestamp("s")),
             "time",
             [[b"2020-01-02T03:04:05"], None],
         ),
         (
-            pa.array(
-                [dt.datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)], pa.timestamp("s", "Asia/Tokyo")
-            ),
+            pa.array([DAY.replace(tzinfo=dt.UTC)], pa.timestamp("s", "Asia/Tokyo")),
             "time",
             [[b"2020-01-02T03:04:05Z"]],
         ),

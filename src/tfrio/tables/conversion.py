@@ -161,13 +161,14 @@ def _date_type(pa: Any, text: str) -> Any:
 
 def _restored(pa: Any, kind: Any, noted: ColumnRow | None) -> Any:
     """Return the type a column had before export, None where nothing is to be put back."""
-    if noted is None or leaf(kind) != kind:
+    if noted is None:
         return None
     if noted.form == "bool":
-        return pa.bool_()
+        return with_leaf(kind, pa.bool_())
     if noted.form == "int" and noted.kind != "bytes":
         exact = noted.kind == "int64" and noted.dtype.startswith(("int", "uint"))
-        return pa.type_for_alias(noted.dtype if exact or noted.dtype in _SMALL else "int64")
+        name = noted.dtype if exact or noted.dtype in _SMALL else "int64"
+        return with_leaf(kind, pa.type_for_alias(name))
     if noted.form == "time" and "tz=" not in noted.dtype and pa.types.is_binary(kind):
         return pa.type_for_alias(noted.dtype.partition("[day]")[0] if noted.dtype else "string")
     return None

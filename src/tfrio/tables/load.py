@@ -112,12 +112,13 @@ def import_table(
     rows = batch_size or rows_per_batch(schema)
     plan = plan_conversions(files, schema.select(chosen), rows, manifest, types, dates)
     job = _Import(files, schema, rows, plan, places)
-    with storage.atomic_write(target) as file:
-        geo = geo_metadata(*job.extent(), column="geometry", crs=crs) if places else None
-        sink = open_sink(file, form, plan.schema, geo)
+    geo = geo_metadata(*job.extent(), column="geometry", crs=crs) if places else None
+    with (
+        storage.atomic_write(target) as file,
+        open_sink(file, form, plan.schema, geo) as sink,
+    ):
         for batch, points in job.batches():
             sink.write(batch, points)
-        sink.close()
     size = None if storage.is_remote(target) else Path(target).stat().st_size
     return TableImportReport(
         path=target,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -18,7 +18,7 @@ from tfrio.examples.schema import Feature, Schema
 
 __all__ = ["FORMAT", "ColumnRow", "TableManifest", "beside", "read_manifest", "write_manifest"]
 
-FORMAT = "tfrio-table/1"
+FORMAT: Final = "tfrio-table/1"
 _SUFFIXES = (".tfrecord.gz", ".tfrecords.gz", ".tfrecord", ".tfrecords")
 _LARGEST = 1 << 28
 
@@ -43,7 +43,7 @@ class ColumnRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     nulls: int = 0
 
 
-class TableManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TableManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What an exported table holds.
 
     Args:
@@ -56,7 +56,7 @@ class TableManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         crs: CRS of the points.
     """
 
-    format: str = FORMAT
+    format: Literal["tfrio-table/1"] = FORMAT
     source: str = ""
     file: str
     rows: int

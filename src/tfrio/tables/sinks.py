@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -56,8 +57,9 @@ class Sink(Protocol):
         ...
 
 
-def open_sink(file: IO[bytes], form: str, schema: Any, geo: bytes | None) -> Sink:
-    """Open a sink.
+@contextmanager
+def open_sink(file: IO[bytes], form: str, schema: Any, geo: bytes | None) -> Iterator[Sink]:
+    """Open a sink; it is closed at the end, also after an error.
 
     Args:
         file: The file.
@@ -65,14 +67,20 @@ def open_sink(file: IO[bytes], form: str, schema: Any, geo: bytes | None) -> Sin
         schema: ``pyarrow.Schema`` of the batches, geometry not included.
         geo: The ``geo`` metadata of GeoParquet, None without points.
 
-    Returns:
-        The sink; close it before the file.
+    Yields:
+        The sink.
     """
+    sink: Sink
     if form == "csv":
-        return CsvSink(file, schema)
-    if form == "geojson":
-        return GeoJsonSink(file, schema)
-    return _ArrowSink(file, form, schema, geo)
+        sink = CsvSink(file, schema)
+    elif form == "geojson":
+        sink = GeoJsonSink(file, schema)
+    else:
+        sink = _ArrowSink(file, form, schema, geo)
+    try:
+        yield sink
+    finally:
+        sink.close()
 
 
 class _ArrowSink:

@@ -1,0 +1,391 @@
+"""What an import aims at: the raster, where each patch lies in it, and what export noted.
+
+A mixer alone is enough. A manifest beside it adds the kernel, masks, left-out patches, strides
+and shards; one that contradicts its mixer is refused, because one of the two is from another
+export.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from tfrio import storage
+from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.frame import Frame, lattice_offset
+from tfrio.geo.grid import Axis, PatchGrid, Window
+from tfrio.geo.manifest import Manifest, read_manifest
+from tfrio.geo.mixer import Mixer, read_mixer
+from tfrio.geo.naming import group_exports
+from tfrio.types import XY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tfrio.types import PathLike
+
+__all__ = [
+    "ExportLike",
+    "GridPlaces",
+    "Places",
+    "PointPlaces",
+    "Target",
+    "check_crs",
+    "north_up",
+    "resolve_target",
+]
+
+ExportLike: TypeAlias = "PathLike | Mixer | Manifest"
+
+_MIXER, _MANIFEST = "mixer.json", "-manifest.json"
+
+
+class Places(Protocol):
+    """Where each patch lies in the raster."""
+
+    @property
+    def total(self) -> int:
+        """Return the number of patches."""
+        ...
+
+    def window(self, index: int) -> Window:
+        """Return the pixels of a patch, without margin."""
+        ...
+
+    def kept(self, index: int) -> Window:
+        """Return the pixels to take from this patch, so that none is taken twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class GridPlaces:
+    """Patches of a grid; where they overlap, each pixel goes to the patch it is deeper inside.
+
+    Args:
+        grid: The grid.
+    """
+
+    grid: PatchGrid
+
+    @property
+    def total(self) -> int:
+        """Return the number of patches."""
+        return self.grid.total
+
+    @cached_property
+    def _spans(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        return kept_spans(self.grid.across), kept_spans(self.grid.down)
+
+    def window(self, index: int) -> Window:
+        """Return the pixels of a patch, without margin."""
+        return self.grid.window(index)
+
+    def kept(self, index: int) -> Window:
+        """Return the pixels to take from this patch."""
+        row, column = divmod(index, len(self._spans[0]))
+        left, right = self._spans[0][column]
+        top, bottom = self._spans[1][row]
+        return Window(left, top, right - left, bottom - top)
+
+
+def kept_spans(axis: Axis) -> list[tuple[int, int]]:
+    """Return first and past-the-last pixel to take from each patch along one axis.
+
+    An overlap is divided in the middle: predictions are worst at a patch's edge.
+    """
+    starts = [axis.start(index) for index in range(axis.count)]
+    ends = [start + axis.patch for start in starts]
+    firsts, lasts = starts.copy(), ends.copy()
+    for index in range(1, axis.count):
+        if starts[index] < ends[index - 1]:
+            middle = (starts[index] + ends[index - 1]) // 2
+            firsts[index] = lasts[index - 1] = middle
+    return [
+        (min(first, axis.length), min(last, axis.length))
+        for first, last in zip(firsts, lasts, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class PointPlaces:
+    """Patches taken at points: a later one covers an earlier one.
+
+    Args:
+        origins: Upper left pixel (column, row) of each patch.
+        patch: Patch (x, y).
+        size: Raster (x, y).
+    """
+
+    origins: Sequence[tuple[int, int]]
+    patch: XY
+    size: XY
+
+    @property
+    def total(self) -> int:
+        """Return the number of patches."""
+        return len(self.origins)
+
+    def window(self, index: int) -> Window:
+        """Return the pixels of a patch, without margin."""
+        return Window(*self.origins[index], self.patch.x, self.patch.y)
+
+    def kept(self, index: int) -> Window:
+        """Return the pixels of the patch inside the raster."""
+        return self.window(index).clipped(self.size)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The raster that predictions are to become.
+
+    Args:
+        name: File of the mixer or manifest, for messages.
+        frame: CRS, affine and size of the raster, in the orientation of the export.
+        patch: Patch (x, y) without margin.
+        kernel: Kernel (x, y), None where only a mixer is known.
+        places: Where each patch lies.
+        written: Index of each patch that was exported, in the order of the records.
+        manifest: What export noted, None without.
+        prefix: What the names of the export begin with, None when given as an object.
+    """
+
+    name: str
+    frame: Frame
+    patch: XY
+    kernel: XY | None
+    places: Places
+    written: Sequence[int]
+    manifest: Manifest | None
+    prefix: str | None = None
+
+    def masks(self, index: int) -> NDArray[np.bool_] | None:
+        """Return where a patch was masked at export, (bands, height, width), None if nowhere."""
+        if self.manifest is None or index not in self.manifest.masks:
+            return None
+        return self.manifest.masked(index)
+
+
+def resolve_target(export: ExportLike | None, predictions: Any, *, crs: str | None) -> Target:
+    """Find what an import aims at.
+
+    Args:
+        export: A mixer, a manifest, a file of either, the prefix or folder of an export; None
+            looks beside the predictions.
+        predictions: The predictions as the caller gave them.
+        crs: CRS in place of the one named.
+
+    Returns:
+        The target, with a CRS that is known to be understood.
+
+    Raises:
+        GeoError: Nothing, or more than one export, is found; mixer and manifest disagree; the CRS
+            is not understood.
+    """
+    target = _target(export if export is not None else _beside(predictions))
+    named = check_crs(crs or target.frame.crs, target.name)
+    return replace(target, frame=replace(target.frame, crs=named))
+
+
+def _target(export: ExportLike) -> Target:
+    if isinstance(export, Mixer):
+        return _of_mixer(export, "the mixer", None)
+    if isinstance(export, Manifest):
+        return _of_manifest(export, "the manifest", None)
+    path = os.fspath(export)
+    if not path.endswith(".json"):
+        path = _side_file(path)
+    if path.endswith(_MANIFEST):
+        return _of_manifest(read_manifest(path), path, path[: -len(_MANIFEST)])
+    mixer = read_mixer(path)
+    prefix = path[: -len(_MIXER)].removesuffix("-") if path.endswith(_MIXER) else path[:-5]
+    beside = prefix + _MANIFEST
+    if storage.size_of(beside) is None:
+        return _of_mixer(mixer, path, prefix)
+    manifest = read_manifest(beside)
+    _check_agreement(mixer, manifest, path, beside)
+    return _of_manifest(manifest, path, prefix)
+
+
+def _check_agreement(mixer: Mixer, manifest: Manifest, path: str, beside: str) -> None:
+    noted = manifest.mixer()
+    if noted is not None and noted != mixer:
+        raise GeoError(
+            f"{path} and {beside} describe different grids: {_brief(mixer)} against "
+            f"{_brief(noted)}. One is from another export: move it away",
+            path=path,
+        )
+
+
+def _brief(mixer: Mixer) -> str:
+    return f"{mixer.total_patches} patches of {mixer.patch}, origin {tuple(mixer.affine)[2::3]}"
+
+
+def _side_file(path: str) -> str:
+    """Return the manifest or mixer of a prefix or folder, the manifest first."""
+    if not storage.is_folder(path):
+        for ending in ("-manifest.json", "-mixer.json", "mixer.json", ".json"):
+            if storage.size_of(path + ending) is not None:
+                return path + ending
+        raise GeoError(
+            f"{path}: neither {path}-manifest.json nor {path}-mixer.json exists. Give the mixer "
+            "that was written with the export",
+            path=path,
+        )
+    return _only_side_file(path, storage.list_folder(path))
+
+
+def _only_side_file(where: str, entries: Sequence[Any]) -> str:
+    exports = group_exports(entry.path for entry in entries)
+    found = [
+        e.manifest or e.mixer for e in exports if e.manifest is not None or e.mixer is not None
+    ]
+    if not found:
+        found = [e.path for e in entries if e.path.endswith((_MIXER, _MANIFEST))]
+    if len(found) == 1 and found[0] is not None:
+        return found[0]
+    listed = ", ".join(map(str, found)) or "none"
+    raise GeoError(
+        f"{where}: one export is needed to place the predictions; mixers here: {listed}. Say which "
+        "with mixer=",
+        path=where,
+    )
+
+
+def _beside(predictions: Any) -> str:
+    """Return the only mixer or manifest in the folder of the predictions."""
+    first = predictions
+    if not isinstance(first, str | os.PathLike):
+        first = next(iter(predictions), None)
+    if first is None:
+        raise UsageError("no predictions were given")
+    path = os.fspath(first)
+    folder = path if storage.is_folder(path) else os.path.dirname(path) or "."  # noqa: PTH120
+    return _only_side_file(folder, storage.list_folder(folder))
+
+
+def _of_mixer(mixer: Mixer, name: str, prefix: str | None) -> Target:
+    grid = mixer.grid()
+    return Target(
+        name=name,
+        frame=Frame(mixer.crs, mixer.affine, mixer.size),
+        patch=mixer.patch,
+        kernel=None,
+        places=GridPlaces(grid),
+        written=range(mixer.total_patches),
+        manifest=None,
+        prefix=prefix,
+    )
+
+
+def _of_manifest(manifest: Manifest, name: str, prefix: str | None) -> Target:
+    row = manifest.grid
+    patch, size = XY(*row.patch), XY(*row.size)
+    places: Places
+    if row.origins is not None:
+        places = PointPlaces(row.origins, patch, size)
+    else:
+        grid = manifest.patch_grid()
+        places, size = GridPlaces(grid), grid.covered
+    if manifest.layout == "pixel":
+        raise GeoError(
+            f"{name}: this export holds one SequenceExample per pixel. Write its predictions as "
+            "patches (tfrio.geo.write_predictions) before bringing them back to a map",
+            path=name,
+        )
+    return Target(
+        name=name,
+        frame=Frame(manifest.crs, manifest.affine, size),
+        patch=patch,
+        kernel=XY(*row.kernel),
+        places=places,
+        written=manifest.written,
+        manifest=manifest,
+        prefix=prefix,
+    )
+
+
+def check_crs(text: str, name: str) -> str:
+    """Return a CRS as GDAL will write it, or say that it is not understood.
+
+    Args:
+        text: Authority code, WKT, ESRI or PROJ string.
+        name: Where it stands, for the error.
+
+    Returns:
+        The same CRS: the text where it is a code, else its WKT.
+
+    Raises:
+        GeoError: The CRS is not understood. There is no default: a map in the wrong place looks
+            right.
+    """
+    module = require("rasterio.crs", extra="geo")
+    errors = require("rasterio.errors", extra="geo")
+    try:
+        known = module.CRS.from_user_input(text)
+    except errors.CRSError as error:
+        authority, colon, code = text.partition(":")
+        what = f"unknown authority {authority}" if colon and code.isalnum() else "not understood"
+        raise GeoError(
+            f"{name}: CRS {text!r}: {what}; pass crs= with an EPSG code, a WKT or a PROJ string",
+            path=name,
+        ) from error
+    return str(text if known.to_authority() else known.to_wkt())
+
+
+def north_up(frame: Frame) -> tuple[Frame, bool, bool]:
+    """Turn a grid so that rows go south and columns east, without moving a pixel.
+
+    Args:
+        frame: The grid.
+
+    Returns:
+        The grid, whether its rows and whether its columns are reversed. A rotated grid has no such
+        form and stays as it is.
+    """
+    a, b, _, d, e, _ = frame.affine
+    rows, columns = e > 0, a < 0
+    if b or d or not (rows or columns):
+        return frame, False, False
+    affine = frame.affine
+    if rows:
+        affine = affine._replace(e=-e, f=affine.f + e * frame.size.y)
+    if columns:
+        affine = affine._replace(a=-a, c=affine.c + a * frame.size.x)
+    return replace(frame, affine=affine), rows, columns
+
+
+def merged(targets: Sequence[Target]) -> tuple[Frame, list[tuple[int, int]]]:
+    """Lay several exports onto one grid.
+
+    Args:
+        targets: The exports; all share CRS and pixels.
+
+    Returns:
+        The smallest grid over all of them, and the (column, row) of each within it.
+
+    Raises:
+        GeoError: Pixels differ in size, or corners do not meet.
+    """
+    first = targets[0].frame
+    offsets = []
+    for target in targets:
+        same = target.frame.crs == first.crs
+        offset = lattice_offset(first, target.frame) if same else None
+        if offset is None:
+            raise GeoError(
+                f"{target.name} does not share the pixels of {targets[0].name}: "
+                f"{target.frame.describe()} against {first.describe()}. Merge exports of one grid "
+                "only, or warp the imported rasters",
+                path=target.name,
+            )
+        offsets.append(offset)
+    left, top = (min(offset[axis] for offset in offsets) for axis in (0, 1))
+    right = max(o[0] + t.frame.size.x for o, t in zip(offsets, targets, strict=True))
+    bottom = max(o[1] + t.frame.size.y for o, t in zip(offsets, targets, strict=True))
+    frame = first.cropped(Window(left, top, right - left, bottom - top))
+    return frame, [(column - left, row - top) for column, row in offsets]
