@@ -7,6 +7,7 @@
 namespace tfrio::python {
 
 void bind_decoder(nb::module_& module);
+void bind_deflate(nb::module_& module);
 void bind_encoder(nb::module_& module);
 void bind_rows(nb::module_& module);
 void bind_survey(nb::module_& module);
@@ -158,6 +159,7 @@ NB_MODULE(_core, module) {
   bind_crc(module);
   bind_framing(module);
   bind_decoder(module);
+  bind_deflate(module);
   bind_encoder(module);
   bind_rows(module);
   bind_survey(module);
