@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tfrio.records.reader import read_records
     from tfrio.records.verify import verify
     from tfrio.records.writer import RecordWriter
+    from tfrio.survey import InfoReport, info
     from tfrio.types import XY
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ __all__ = [
     "Batch",
     "BytesColumn",
     "Feature",
+    "InfoReport",
     "Ragged",
     "RecordWriter",
     "Schema",
@@ -39,6 +41,7 @@ __all__ = [
     "compat",
     "geo",
     "infer_schema",
+    "info",
     "read",
     "read_batches",
     "read_records",

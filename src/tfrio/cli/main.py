@@ -18,7 +18,9 @@ __all__ = ["main", "run"]
 
 _COMMANDS = {
     "demo": "tfrio.cli.demo.command",
+    "info": "tfrio.cli.look",
     "head": "tfrio.cli.head",
+    "verify": "tfrio.cli.look",
 }
 """Each command and the module that holds it; loaded when called, so that `--help` is quick."""
 

@@ -1,0 +1,220 @@
+"""Say what files are: records, features, compression, damage, and the map they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from tfrio import _core, storage
+from tfrio.examples.infer import sample_stream
+from tfrio.examples.observe import Observation, Seen
+from tfrio.geo.grid import kernel_candidates
+from tfrio.geo.manifest import read_manifest
+from tfrio.geo.mixer import read_mixer
+from tfrio.geo.naming import ExportNames, group_exports
+from tfrio.records.reader import RecordStream, read_records
+from tfrio.records.verify import VerifyReport, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfrio.types import XY, PathsLike
+
+__all__ = ["Content", "ExportInfo", "FeatureInfo", "InfoReport", "info"]
+
+Content: TypeAlias = Literal["empty", "example", "sequence", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureInfo:
+    """What was seen of one feature.
+
+    Attributes:
+        name: As stored.
+        kinds: ``"bytes"``, ``"float"``, ``"int64"``; none where it never had a value, several
+            where records disagree.
+        list: Whether it is a feature list of SequenceExamples.
+        present: Records that have it.
+        absent: Records that lack it.
+        empty: Records (or steps) that have it without any value.
+        lengths: Fewest and most values in a record (or step).
+        steps: Fewest and most steps of a feature list.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    list: bool
+    present: int
+    absent: int
+    empty: int
+    lengths: tuple[int, int] | None
+    steps: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportInfo:
+    """The export of an image that shards belong to, as its mixer and manifest tell.
+
+    Attributes:
+        prefix: What the names of its files begin with.
+        mixer: The mixer's file.
+        crs: CRS of the grid.
+        affine: Six terms (a, b, c, d, e, f) from pixel to map.
+        patch: Patch (x, y) in pixels, without margin.
+        kernel: Kernel (x, y) in pixels: the manifest's, else the only one with which the stored
+            lengths fit, else None.
+        columns: Patches in a row.
+        rows: Rows of patches.
+        patches: Patches in all.
+        bands: Band names, None where no manifest tells them.
+    """
+
+    prefix: str
+    mixer: str
+    crs: str
+    affine: tuple[float, ...]
+    patch: tuple[int, int]
+    kernel: tuple[int, int] | None
+    columns: int
+    rows: int
+    patches: int
+    bands: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class InfoReport:
+    """What files hold.
+
+    Attributes:
+        content: ``"example"``, ``"sequence"`` (SequenceExample), ``"other"`` messages, or
+            ``"empty"`` where there is no sound record.
+        checks: Records, bytes, compression and damage of each file.
+        sampled: Records looked at for the features: the first 1,000 of each file.
+        features: What was seen of each feature.
+        exports: Exports of images that the files belong to.
+    """
+
+    content: Content
+    checks: VerifyReport
+    sampled: int
+    features: tuple[FeatureInfo, ...]
+    exports: tuple[ExportInfo, ...]
+
+    @property
+    def records(self) -> int:
+        """Return the number of sound records."""
+        return self.checks.records
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """Return how the files are compressed, each way once."""
+        found = {file.compression for file in self.checks.files if file.compression}
+        return tuple(sorted(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "content": self.content,
+            "records": self.records,
+            "compressions": self.compressions,
+            "sampled": self.sampled,
+            "features": self.features,
+            "exports": self.exports,
+            **self.checks.to_dict(),
+        }
+
+
+def info(
+    paths: PathsLike,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> InfoReport:
+    """Look at files: every record is checked, the first 1,000 of each are looked into.
+
+    Args:
+        paths: Files, folders, globs or shard prefixes.
+        threads: Threads for checking, by default up to 4.
+        progress: Called with bytes done and bytes in all, from any thread.
+
+    Returns:
+        What they hold. Damage is reported, never raised.
+
+    Raises:
+        FileNotFoundError: A path stands for no file.
+        GeoError: A mixer or manifest beside the files is damaged.
+    """
+    checks = verify(paths, threads=threads, progress=progress)
+    readable = [file.path for file in checks.files if not file.problem]
+    content = _content(readable)
+    seen = Observation()
+    for path in readable if content in ("example", "sequence") else ():
+        with RecordStream(path) as stream:
+            seen.join(sample_stream(stream))
+    return InfoReport(
+        content=content,
+        checks=checks,
+        sampled=seen.records,
+        features=tuple(_feature(one, seen.records) for one in seen.features.values()),
+        exports=tuple(_exports(readable, seen)),
+    )
+
+
+def _content(paths: list[str]) -> Content:
+    """Classify the first sound payload."""
+    for path in paths:
+        for payload in read_records(path, errors="skip"):
+            return cast("Content", _core.classify(payload))
+    return "empty"
+
+
+def _feature(seen: Seen, records: int) -> FeatureInfo:
+    return FeatureInfo(
+        name=seen.name,
+        kinds=tuple(seen.kinds),
+        list=seen.place == "list",
+        present=seen.present,
+        absent=records - seen.present,
+        empty=seen.empty,
+        lengths=seen.lengths,
+        steps=seen.steps,
+    )
+
+
+def _exports(paths: list[str], seen: Observation) -> Iterator[ExportInfo]:
+    """Find the mixers beside the files."""
+    folders = {path.rpartition("/")[0] for path in paths}
+    for folder in sorted(folders):
+        names = [entry.path for entry in storage.list_folder(folder or ".")]
+        for export in group_exports(names):
+            known = {name.rpartition("/")[2] for name in export.shards}
+            mine = any(path.rpartition("/")[2] in known for path in paths)
+            if export.mixer is not None and mine:
+                yield _export(export, export.mixer, seen)
+
+
+def _export(names: ExportNames, mixer_path: str, seen: Observation) -> ExportInfo:
+    mixer = read_mixer(mixer_path)
+    manifest = read_manifest(names.manifest) if names.manifest else None
+    return ExportInfo(
+        prefix=names.prefix,
+        mixer=mixer_path,
+        crs=mixer.crs,
+        affine=tuple(mixer.affine),
+        patch=(mixer.patch.x, mixer.patch.y),
+        kernel=manifest.grid.kernel if manifest else _only_kernel(mixer.patch, seen),
+        columns=mixer.patches_per_row,
+        rows=mixer.rows,
+        patches=mixer.total_patches,
+        bands=tuple(band.name for band in manifest.bands) if manifest else None,
+    )
+
+
+def _only_kernel(patch: XY, seen: Observation) -> tuple[int, int] | None:
+    """Return the only kernel with which every feature's length fits the patch, if there is one."""
+    lengths = {one.lengths for one in seen.features.values() if "bytes" not in one.kinds}
+    if len(lengths) != 1:
+        return None
+    shortest, longest = lengths.pop() or (0, 1)
+    fitting = kernel_candidates(patch, longest) if shortest == longest else []
+    return (fitting[0].x, fitting[0].y) if len(fitting) == 1 else None
