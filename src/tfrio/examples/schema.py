@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from tfrio.errors import MissingFeatureError, SchemaError
+
+if TYPE_CHECKING:
+    from tfrio.types import PathLike
 
 __all__ = [
     "Codec",
@@ -254,6 +257,33 @@ class Schema(Mapping[str, Feature]):
     def updated(self, features: Mapping[str, Feature | Kind]) -> Schema:
         """Return a schema with these features added or put in place of those of the same name."""
         return Schema({**self, **features})
+
+    def save(self, path: PathLike) -> None:
+        """Write the schema as JSON, to be edited and loaded again.
+
+        Args:
+            path: The file.
+        """
+        from tfrio.examples.schema_files import save_schema
+
+        save_schema(self, path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Schema:
+        """Read a schema from a file.
+
+        Args:
+            path: Our JSON, a TFX schema in text form (schema.pbtxt), or a features.json.
+
+        Returns:
+            The schema.
+
+        Raises:
+            SchemaError: None of these, or damaged.
+        """
+        from tfrio.examples.schema_files import load_schema
+
+        return load_schema(path)
 
     def merge(self, other: Schema) -> Schema:
         """Return the narrowest schema that both fit (a feature of one side only is optional)."""

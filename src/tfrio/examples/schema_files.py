@@ -1,0 +1,81 @@
+"""Schema files: our JSON, TFX text, TensorFlow Datasets' features.json, told apart by content."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfrio.errors import SchemaError
+from tfrio.examples.schema_json import FORMAT, schema_from_json, schema_to_json
+from tfrio.examples.schema_tfds import schema_from_tfds
+from tfrio.examples.schema_tfx import schema_from_tfx
+from tfrio.storage import atomic_write
+
+if TYPE_CHECKING:
+    from tfrio.examples.schema import Schema
+    from tfrio.types import PathLike
+
+__all__ = ["load_schema", "parse_schema", "save_schema"]
+
+
+def save_schema(schema: Schema, path: PathLike) -> None:
+    """Write a schema as JSON, whole or not at all.
+
+    Args:
+        schema: The schema.
+        path: The file.
+    """
+    with atomic_write(path) as file:
+        file.write(schema_to_json(schema).encode())
+
+
+def load_schema(path: PathLike) -> Schema:
+    """Read a schema from a file.
+
+    Args:
+        path: Our JSON, a TFX schema in text form, or a features.json.
+
+    Returns:
+        The schema.
+
+    Raises:
+        SchemaError: None of these, or damaged.
+    """
+    try:
+        return parse_schema(Path(path).read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise SchemaError(
+            f"{path}: not a schema: neither JSON nor text ({error}); a binary TFX schema must be "
+            "converted to text form",
+            path=str(path),
+        ) from error
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error.message}", path=str(path)) from error
+
+
+def parse_schema(text: str) -> Schema:
+    """Read a schema from text.
+
+    Args:
+        text: Our JSON, a TFX schema in text form, or the content of a features.json.
+
+    Returns:
+        The schema.
+
+    Raises:
+        SchemaError: None of these.
+    """
+    if not text.lstrip().startswith("{"):
+        return schema_from_tfx(text)
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f"not a schema: broken JSON, {error}") from error
+    if value.get("format") == FORMAT:
+        return schema_from_json(value)
+    if "featuresDict" in value or "content" in value or "pythonClassName" in value:
+        return schema_from_tfds(value)
+    raise SchemaError(
+        f'neither a schema of tfrio ("format": "{FORMAT}") nor a features.json ("featuresDict")'
+    )
