@@ -11,6 +11,7 @@ from tfrio.errors import DecodeError, TfrioError, TfrioWarning, UsageError
 from tfrio.examples.faults import decode_error
 from tfrio.examples.infer import sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
+from tfrio.examples.sidecar import load_sidecar
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import each_source
@@ -168,6 +169,7 @@ class Engine:
                 source, compression=options.compression, threads=options.threads
             )
             self._checked = False
+            self._form.hint(load_sidecar(source))
         if not self._checked:
             self._check_first(self._stream)
         return self._stream

@@ -24,6 +24,10 @@ class Form(Protocol):
     sequence: bool
     ready: bool
 
+    def hint(self, known: Schema | None) -> None:
+        """Take note of what a file's sidecar says."""
+        ...
+
     def learn(self, seen: Observation) -> None:
         """Take note of the records to come."""
         ...
@@ -47,6 +51,9 @@ class Bound:
         self.layout = Layout(schema)
         self.sequence = schema.sequence
 
+    def hint(self, known: Schema | None) -> None:
+        """Need nothing: the schema says it all."""
+
     def learn(self, seen: Observation) -> None:
         """Need nothing: the schema says it all."""
 
@@ -64,7 +71,6 @@ class Learned:
 
     Args:
         names: Features wanted, None for all.
-        hints: What is known beforehand of some features (their shape, say).
         switch: Whether a feature may change its kind from record to record; columns cannot,
             rows can.
     """
@@ -72,18 +78,27 @@ class Learned:
     # SequenceExample's reading loses nothing of an Example, the other way round it does.
     sequence = True
 
-    def __init__(
-        self, *, names: Sequence[str] | None = None, hints: Schema | None = None, switch: bool
-    ) -> None:
+    def __init__(self, *, names: Sequence[str] | None = None, switch: bool) -> None:
         self.layout = Layout(Schema())
         self.discover = names is None
         self.ready = False
         self._names = names
-        self._hints = dict(hints or {})
+        self._hints: dict[str, Feature] = {}
         self._switch = switch
         self._seen = Observation()
         self._kinds: dict[tuple[str, Place], Kind] = {}
         self._loose: set[tuple[str, Place]] = set()
+
+    def hint(self, known: Schema | None) -> None:
+        """Take note of what is known beforehand of some features, their shape say.
+
+        Args:
+            known: Features by name; None says nothing.
+        """
+        if known:
+            self._hints.update(known)
+            if self.ready:
+                self._set_layout()
 
     def learn(self, seen: Observation) -> None:
         """Take the form of the first records.
@@ -123,7 +138,7 @@ class Learned:
             self._change_kind(key, fault, error)
         elif fault.code == "count":
             self._loose.add(key)
-            self._hints.pop(key[0], None)
+            self._drop_hint(key[0])
         self._set_layout()
         if self.layout.slots == before:
             raise error
@@ -135,7 +150,11 @@ class Learned:
         if len(seen.kinds) > 1 and not self._switch:
             raise error
         self._kinds[key] = KIND_NAMES[fault.got]
-        self._hints.pop(key[0], None)
+        self._drop_hint(key[0])
+
+    def _drop_hint(self, stored: str) -> None:
+        """Forget what was known of a stored feature: it proved wrong."""
+        self._hints = {k: h for k, h in self._hints.items() if (h.name or k) != stored}
 
     def _set_layout(self) -> None:
         keys = self._seen.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import IO, TYPE_CHECKING, Any, Literal, Self, get_args
 
 from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
@@ -10,8 +11,10 @@ from tfrio.examples.batches import BatchEncoder
 from tfrio.examples.encode import RowEncoder
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
+from tfrio.examples.sidecar import noted_schema, save_sidecar
 from tfrio.examples.wire import Encoders, Target, WireColumn
 from tfrio.records.writer import Mode, RecordWriter
+from tfrio.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +51,8 @@ class Writer:
             ``NAME/values`` and ``NAME/lengths``.
         sort: Write features in the order of their names, so that equal rows give equal bytes;
             otherwise in the order of the row.
+        sidecar: Note what records cannot say of themselves (arrays with several axes, say) in
+            ``FILE.schema.json``, where there is anything to note; local files only.
         block_size: Uncompressed bytes in a gzip block.
         threads: Threads to compress on, by default up to 4; 1 starts none.
         fsync: Wait at ``close`` until the bytes are on the disk.
@@ -69,6 +74,7 @@ class Writer:
         strict: bool = False,
         ragged: RaggedMode = "error",
         sort: bool = True,
+        sidecar: bool = True,
         block_size: int = BLOCK_SIZE,
         threads: int | None = None,
         fsync: bool = False,
@@ -81,6 +87,9 @@ class Writer:
         self._batches = BatchEncoder(self._rows)
         self._pending = PendingRows(self._rows)
         self._encoders = Encoders(sort=sort)
+        local = isinstance(path, str | os.PathLike) and not is_remote(path)
+        self._sidecar = os.fspath(path) if sidecar and local else None  # type: ignore[arg-type]
+        self._joined = mode == "a"
         self._out = RecordWriter(
             path,
             mode=mode,
@@ -214,6 +223,8 @@ class Writer:
             self._out.abort()
             raise
         self._out.close()
+        if self._sidecar is not None:
+            save_sidecar(self._sidecar, noted_schema(self._rows), joined=self._joined)
 
     def abort(self) -> None:
         """Give up: leave nothing under the name but what an earlier ``flush`` brought there."""
