@@ -17,7 +17,9 @@ from tfrio.datasets.order import subkey, unit_numbers
 from tfrio.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from tfrio.datasets.order import Int64, Order
 
@@ -140,16 +142,28 @@ class MixedOrder:
 
     def take(self, positions: Int64) -> Int64:
         """Return the record numbers at these positions."""
+        out = np.empty(positions.shape, np.int64)
+        for chosen, base, order, places in self._parts(positions):
+            out[chosen] = base + order.take(places)
+        return out
+
+    def together(self, positions: Int64) -> Int64 | None:
+        """Return what the orders of the sources ask for."""
+        asked = [(base, order.together(at)) for _, base, order, at in self._parts(positions)]
+        if any(records is None for _, records in asked):
+            return None
+        return np.concatenate([base + records for base, records in asked if records is not None])
+
+    def _parts(self, positions: Int64) -> Iterator[tuple[NDArray[np.bool_], int, Order, Int64]]:
+        """Yield, for each source and pass drawn: where, first record, order, places in it."""
         source, ordinal = self.sources(positions)
         counts = np.array(self.counts, np.int64)
-        out = np.empty(positions.shape, np.int64)
         passes = ordinal // counts[source]
         base = np.cumsum(counts) - counts
-        for pair in np.unique(np.stack([source, passes]), axis=1).T.tolist():
-            chosen = (source == pair[0]) & (passes == pair[1])
-            places = ordinal[chosen] - pair[1] * counts[pair[0]]
-            out[chosen] = base[pair[0]] + self._order(*pair).take(places)
-        return out
+        for drawn, turn in np.unique(np.stack([source, passes]), axis=1).T.tolist():
+            chosen = (source == drawn) & (passes == turn)
+            places = ordinal[chosen] - turn * counts[drawn]
+            yield chosen, int(base[drawn]), self._order(drawn, turn), places
 
     def sources(self, positions: Int64) -> tuple[Int64, Int64]:
         """Return the source of each position and how often it was drawn before."""

@@ -92,6 +92,18 @@ class Order(Protocol):
         """
         ...
 
+    def together(self, positions: Int64) -> Int64 | None:
+        """Return the records to load at once around these positions, in the order they lie.
+
+        Args:
+            positions: Positions to be read next, shape (n,).
+
+        Returns:
+            Record numbers to hold in memory until the positions move on, shape (m,); None where
+            the order asks for no such thing.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FileOrder:
@@ -102,6 +114,10 @@ class FileOrder:
     def take(self, positions: Int64) -> Int64:
         """Return the positions themselves."""
         return positions
+
+    def together(self, positions: Int64) -> Int64 | None:
+        """Ask for nothing: neighbours come one after the other."""
+        return None
 
 
 @dataclass(slots=True)
@@ -126,6 +142,10 @@ class FullOrder:
             np.random.Generator(np.random.PCG64(self.key)).shuffle(numbers)
             self._held = numbers
         return self._held[positions].astype(np.int64)
+
+    def together(self, positions: Int64) -> Int64 | None:
+        """Ask for nothing: each record lies elsewhere."""
+        return None
 
     def __getstate__(self) -> tuple[int, int]:
         """Pickle the key, not the permutation."""
@@ -191,14 +211,23 @@ class BlockOrder:
             out[chosen] = self._mixed(int(number))[positions[chosen] - number * self.window]
         return out
 
+    def together(self, positions: Int64) -> Int64 | None:
+        """Return the records of every window touched, as they lie in the files."""
+        inside = [
+            np.arange(number * self.window, min((number + 1) * self.window, self.total))
+            for number in np.unique(positions // self.window)
+        ]
+        return np.sort(self.unmixed(np.concatenate([np.empty(0, np.int64), *inside])))
+
     def _mixed(self, number: int) -> Int64:
-        if self._cached[0] != number:
+        cached, records = self._cached
+        if cached != number:
             start = number * self.window
             stop = min(start + self.window, self.total)
             records = self.unmixed(np.arange(start, stop))
             np.random.Generator(np.random.PCG64(subkey(self.key, number))).shuffle(records)
             self._cached = (number, records)
-        return self._cached[1]
+        return records
 
     def unmixed(self, positions: Int64) -> Int64:
         """Return the record numbers at these positions before the windows are mixed."""

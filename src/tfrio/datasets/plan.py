@@ -77,6 +77,22 @@ class Picks(NamedTuple):
     real: NDArray[np.bool_]
     """False where a record is repeated to make the ranks equal."""
 
+    @classmethod
+    def of(cls, records: Int64, starts: Int64, *, real: NDArray[np.bool_] | None = None) -> Picks:
+        """Find records in their files.
+
+        Args:
+            records: Record numbers over all files, shape (n,).
+            starts: Record number at which each file begins, and the total, shape (files + 1,).
+            real: False where a record is repeated; None: nowhere.
+
+        Returns:
+            The records by file.
+        """
+        file = np.searchsorted(starts, records, side="right") - 1
+        real = np.ones(records.size, np.bool_) if real is None else real
+        return cls(file.astype(np.int32), records - starts[file], real)
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -275,14 +291,23 @@ class Plan:
         sizes: Int64 = np.clip(self.length - begin, 0, self.batch)
         return sizes
 
-    def picks(self, first: int, last: int) -> Picks:
-        """Return the records of this worker's batches ``first`` to ``last`` - 1, in order."""
+    def _at(self, first: int, last: int) -> Int64:
+        """Return the places of batches ``first`` to ``last`` - 1 in the rank's stream."""
         numbers = np.arange(first, last, dtype=np.int64) * self.workers + self.worker
         at = (numbers[:, None] * self.batch + np.arange(self.batch)).ravel()
-        at = at[at < self.length] + self.skip
+        places: Int64 = at[at < self.length] + self.skip
+        return places
+
+    def picks(self, first: int, last: int) -> Picks:
+        """Return the records of this worker's batches ``first`` to ``last`` - 1, in order."""
+        at = self._at(first, last)
         records = self.order.take(self.share.positions(at))
-        file = np.searchsorted(self.starts, records, side="right") - 1
-        return Picks(file.astype(np.int32), records - self.starts[file], at < self.share.real)
+        return Picks.of(records, self.starts, real=at < self.share.real)
+
+    def together(self, first: int, last: int) -> Picks | None:
+        """Return the records to hold while these batches are read, None for no such wish."""
+        records = self.order.together(self.share.positions(self._at(first, last)))
+        return None if records is None else Picks.of(records, self.starts)
 
     def ranges(self) -> Iterator[RecordRange]:
         """Yield this worker's records as runs within one file, in reading order."""

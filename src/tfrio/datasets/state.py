@@ -79,6 +79,28 @@ class Progress:
     workers: int = 1
     delivered: int = 0
     """Records this worker has delivered since ``consumed``, where there are several workers."""
+    left: int = -1
+    """Records of the rank's stream still to come, -1 where not counted; not part of the state."""
+
+    def after(self, records: int) -> Progress:
+        """Return the progress after so many records more.
+
+        Args:
+            records: Records handed to the user.
+
+        Returns:
+            The new progress.
+        """
+        if self.workers > 1:
+            return replace(self, delivered=self.delivered + records)
+        left = self.left - records if self.left >= 0 else -1
+        return replace(self, consumed=self.consumed + records, left=left)
+
+    @property
+    def settled(self) -> Progress:
+        """Return the start of the next epoch where this one is over, else the same."""
+        over = self.left == 0 and self.consumed > 0
+        return Progress(self.epoch + 1) if over else self
 
     def to_dict(self, *, data: str, order: str, seed: int, rank: int, world: int) -> StateDict:
         """Return the state to save.

@@ -1,0 +1,129 @@
+"""Framed records, wherever they lie, to a batch of columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfrio import _core
+from tfrio.errors import CorruptRecordError, DecodeError, TfrioError, from_fault
+from tfrio.examples.convert import make_batch
+from tfrio.examples.layout import Layout, NativeColumn
+from tfrio.records.damage import Damage, DamagePolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tfrio.datasets.order import Int64
+    from tfrio.datasets.source import Frames, RecordSource
+    from tfrio.examples.columns import Batch
+    from tfrio.examples.schema import Schema
+
+__all__ = ["Decoder"]
+
+
+class Places:
+    """Where the rows of a batch in any order came from, for errors."""
+
+    def __init__(
+        self, files: Sequence[RecordSource], file: NDArray[np.int32], record: Int64
+    ) -> None:
+        self._files = files
+        self._file = file
+        self._record = record
+
+    def where(self, row: int) -> str:
+        """Return ``record 17 of a.tfrecord``."""
+        return f"record {self._record[row]} of {self._files[self._file[row]].path}"
+
+    def place(self, row: int) -> Mapping[str, Any]:
+        """Return path and record as keyword arguments of an error."""
+        return {"path": self._files[self._file[row]].path, "record": int(self._record[row])}
+
+
+class Decoder:
+    """Decode framed records into the columns of a schema.
+
+    Args:
+        schema: The features wanted.
+        policy: What to do with damaged records.
+        verify: Whether payload checksums are checked.
+    """
+
+    def __init__(self, schema: Schema, policy: DamagePolicy, *, verify: bool = True) -> None:
+        self._layout = Layout(schema)
+        self._verify = verify
+        self._policy = policy
+        self._native = _core.ExampleDecoder(self._layout.slots, sequence=schema.sequence)
+
+    def decode(
+        self, frames: Frames, files: Sequence[RecordSource], file: NDArray[np.int32], record: Int64
+    ) -> tuple[Batch, NDArray[np.bool_] | None]:
+        """Decode records in the order given.
+
+        Args:
+            frames: Where they lie.
+            files: The files they came from, for errors.
+            file: File of each record, shape (n,).
+            record: Record number within its file, shape (n,).
+
+        Returns:
+            The batch, and which of the records are in it (None: all), shape (n,).
+
+        Raises:
+            CorruptRecordError: A record is damaged, and damage is not skipped.
+            SchemaError: A record does not fit the schema.
+        """
+        kept: NDArray[np.bool_] | None = None
+        done = 0
+        while done < record.size:
+            feed = self._native.feed_at(
+                frames.buffers, frames.which[done:], frames.starts[done:], verify=self._verify
+            )
+            done += feed.records
+            if feed.fault is None:
+                break
+            self._fail(feed.fault, files[file[done]], int(record[done]))
+            kept = np.ones(record.size, np.bool_) if kept is None else kept
+            kept[done] = False
+            done += 1
+        rows = self._native.rows
+        natives = [NativeColumn.of(column) for column in self._native.take()]
+        if kept is not None:
+            file, record = file[kept], record[kept]
+        return make_batch(self._layout, natives, rows, Places(files, file, record)), kept
+
+    def _fail(self, fault: Any, source: RecordSource, record: int) -> None:
+        """Skip a damaged record, or raise."""
+        offset = source.offset(record)
+        error = from_fault(fault, path=source.path, record=record, offset=offset)
+        try:
+            if not isinstance(error, CorruptRecordError | DecodeError):
+                raise error
+            if self._policy.mode == "raise":
+                raise error
+            self._policy.take(_damage(error, fault, source, record))
+        except TfrioError:
+            self._native.take()  # leave nothing behind for the next batch
+            raise
+
+
+def _damage(error: TfrioError, fault: Any, source: RecordSource, record: int) -> Damage:
+    offset = source.offset(record)
+    last = record + 1 >= source.count
+    end = source.data_size if last else source.offset(record + 1)
+    return Damage(
+        path=source.path,
+        record=record,
+        offset=offset,
+        code=fault.code,
+        field=fault.field or "payload",
+        expected=fault.expected,
+        got=fault.got,
+        lost=end - offset,
+        resumed=None if last else end,
+        message=error.message,
+    )

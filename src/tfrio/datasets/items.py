@@ -1,0 +1,163 @@
+"""Decoded chunks to what a user gets: batches as dicts of columns, or rows as dicts of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tfrio.examples.columns import Batch, BytesColumn, Ragged
+
+if TYPE_CHECKING:
+    from tfrio.datasets.reader import Chunk
+    from tfrio.examples.columns import Array
+    from tfrio.examples.schema import Schema
+
+__all__ = ["Items", "Maker", "RaggedForm"]
+
+RaggedForm: TypeAlias = Literal["padded", "nested", "lists"]
+
+# Each item with the records of the plan it stands for; None where all of them were skipped.
+Items: TypeAlias = Iterable[tuple[Any, int]]
+
+
+class Maker:
+    """Make NumPy batches and rows.
+
+    Args:
+        schema: The features read; optional ones without default get an entry ``NAME/present``.
+        ragged: How lists of free length come.
+        marks: Whether batches say which records are repeated, in the entry ``padding``.
+    """
+
+    def __init__(self, schema: Schema, *, ragged: RaggedForm, marks: bool) -> None:
+        self._optional = [
+            name for name, f in schema.items() if not f.required and f.default is None
+        ]
+        self._ragged = ragged
+        self._marks = marks
+
+    # What a tensor library does otherwise.
+
+    def array(self, values: Array) -> Any:
+        """Return an array as the library's own."""
+        return values
+
+    def cuts(self, values: Any, sizes: Sequence[int]) -> Sequence[Any]:
+        """Cut an array into runs of rows."""
+        return [values[a:b] for a, b in pairwise(accumulate(sizes, initial=0))]
+
+    def singles(self, values: Any) -> Sequence[Any]:
+        """Return the rows of an array."""
+        return list(values)
+
+    def nested(self, column: Ragged) -> Any:
+        """Return lists of numbers of differing length as one value."""
+        return column
+
+    def container(self, entries: dict[str, Any], rows: int) -> Any:
+        """Return a batch."""
+        marks = {name: entries[f"{name}/present"] for name in self._optional}
+        return Batch(entries, present=marks, rows=rows)
+
+    # The same for all.
+
+    def batches(self, chunk: Chunk) -> Items:
+        """Cut a chunk into its batches."""
+        columns = {name: self._cut(col, chunk.rows) for name, col in self._columns(chunk).items()}
+        made = []
+        for number, (rows, records) in enumerate(zip(chunk.rows, chunk.consumed, strict=True)):
+            entries: dict[str, Any] = {}
+            for name, parts in columns.items():
+                part = parts[number]
+                if isinstance(part, Ragged | BytesColumn | list):
+                    self._add(entries, name, part)
+                else:
+                    entries[name] = part
+            made.append((self.container(entries, rows) if rows else None, records))
+        return made
+
+    def rows(self, chunk: Chunk) -> Items:
+        """Cut a chunk into rows; an optional feature that is absent is None."""
+        columns = {name: self._singles(col) for name, col in self._columns(chunk).items()}
+        for name in self._optional:
+            mask = chunk.batch.present[name].tolist()
+            del columns[f"{name}/present"]
+            columns[name] = [
+                v if there else None for v, there in zip(columns[name], mask, strict=True)
+            ]
+        values = zip(*columns.values(), strict=True)
+        rows = [dict(zip(columns, row, strict=True)) for row in values]
+        made: list[tuple[Any, int]] = []
+        at = 0
+        for size, records in zip(chunk.rows, chunk.consumed, strict=True):
+            made += [(row, 1) for row in rows[at : at + size]]
+            if records > size:
+                made.append((None, records - size))
+            at += size
+        return made
+
+    def _columns(self, chunk: Chunk) -> dict[str, Any]:
+        """Return every column of a chunk by name, marks included."""
+        columns: dict[str, Any] = dict(chunk.batch)
+        for name in self._optional:
+            columns[f"{name}/present"] = chunk.batch.present[name]
+        if self._marks:
+            none = np.zeros(chunk.batch.rows, np.bool_)
+            columns["padding"] = none if chunk.padding is None else chunk.padding
+        return {
+            name: self.array(column) if isinstance(column, np.ndarray) else column
+            for name, column in columns.items()
+        }
+
+    def _cut(self, column: Any, sizes: Sequence[int]) -> Sequence[Any]:
+        if isinstance(column, Ragged | BytesColumn | list):
+            return [column[a:b] for a, b in pairwise(accumulate(sizes, initial=0))]
+        return self.cuts(column, sizes)
+
+    def _singles(self, column: Any) -> Sequence[Any]:
+        if isinstance(column, BytesColumn):
+            return column.tolist()
+        if isinstance(column, Ragged):
+            return [self._value(column[i]) for i in range(len(column))]
+        if isinstance(column, list):
+            return [self._value(value) for value in column]
+        return self.singles(column)
+
+    def _value(self, value: Any) -> Any:
+        """Return one row's value of a column that is no plain array."""
+        if isinstance(value, np.ndarray):
+            return self.array(value)
+        if isinstance(value, Ragged):
+            return [self._value(value[i]) for i in range(len(value))]
+        return value.tolist() if isinstance(value, BytesColumn) else value
+
+    def _add(self, entries: dict[str, Any], name: str, part: Any) -> None:
+        """Add a column of lists, bytes or arrays of differing shape to a batch."""
+        if isinstance(part, BytesColumn):
+            entries[name] = part.tolist()
+        elif isinstance(part, list):
+            entries[name] = [self._value(value) for value in part]
+        elif self._ragged == "lists" or not _numbers(part):
+            entries[name] = [self._value(part[i]) for i in range(len(part))]
+        elif self._ragged == "nested" and isinstance(part.values, np.ndarray):
+            entries[name] = self.nested(part)
+        else:
+            self._add_padded(entries, name, part)
+
+    def _add_padded(self, entries: dict[str, Any], name: str, part: Ragged) -> None:
+        if isinstance(part.values, Ragged):
+            steps = part.values[int(part.offsets[0]) : int(part.offsets[-1])]
+            inner = Ragged(steps.padded(), part.offsets - part.offsets[0])
+            inner_lengths = Ragged(steps.lengths, inner.offsets)
+            entries[f"{name}/step_lengths"] = self.array(inner_lengths.padded())
+            part = inner
+        entries[name] = self.array(part.padded())
+        entries[f"{name}/lengths"] = self.array(part.lengths)
+
+
+def _numbers(column: Ragged) -> bool:
+    values = column.values
+    return isinstance(values, np.ndarray) or (isinstance(values, Ragged) and _numbers(values))

@@ -1,0 +1,114 @@
+"""A DataLoader that counts what it hands out, and so can be resumed at any batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import DataLoader
+
+from tfrio.datasets.state import Progress
+from tfrio.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tfrio.datasets.state import StateDict
+    from tfrio.datasets.torch_data import TFRecordDataset
+
+__all__ = ["Loader"]
+
+
+def _as_is(item: Any) -> Any:
+    return item
+
+
+class Loader:
+    """Iterate over a dataset's batches, with or without worker processes.
+
+    Made by ``TFRecordDataset.loader``. Each pass reads the next epoch. ``state_dict`` counts the
+    batches handed out, not those prefetched, and can be loaded by a loader with another number of
+    workers, also none, or on another number of ranks.
+    """
+
+    def __init__(
+        self,
+        dataset: TFRecordDataset,
+        *,
+        num_workers: int,
+        pin_memory: bool,
+        persistent_workers: bool,
+        prefetch_factor: int,
+        multiprocessing_context: Any,
+        worker_init_fn: Callable[[int], None] | None,
+    ) -> None:
+        if dataset.batch_size is None:
+            raise UsageError("loader() hands out batches: give the dataset a batch_size")
+        self.dataset = dataset
+        self._pin_memory = pin_memory
+        self._workers: dict[str, Any] = {}
+        if num_workers:
+            self._workers = {
+                "num_workers": num_workers,
+                "persistent_workers": persistent_workers,
+                "prefetch_factor": prefetch_factor,
+                "multiprocessing_context": multiprocessing_context,
+                "worker_init_fn": worker_init_fn,
+            }
+        self._loader: DataLoader[Any] | None = None
+        self._start = dataset.starting()
+        self._live: Progress | None = None
+
+    def __len__(self) -> int:
+        """Return the number of batches in an epoch."""
+        return len(self.dataset)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Start the pass that the state says: the rest of an epoch, or the next one."""
+        start = self._start
+        # A pass that is broken off starts again from its beginning.
+        self._start = Progress(start.epoch)
+        self._live = self.dataset.counted(start)
+        self.dataset.begin_at(start)
+        return self._handed_out(self._live)
+
+    def _handed_out(self, progress: Progress) -> Iterator[Any]:
+        size = self.dataset.batch_size or 1
+        for batch in self._batches():
+            progress = progress.after(min(size, progress.left))
+            self._live = progress
+            yield batch
+            if progress.left == 0:  # an infinite dataset goes on with the next epoch
+                progress = self.dataset.counted(Progress(progress.epoch + 1))
+        self._live = None
+        self._start = Progress(self._start.epoch + 1)
+
+    def _batches(self) -> Iterator[Any]:
+        if not self._workers:
+            for batch in self.dataset:
+                yield batch.pin_memory() if self._pin_memory else batch
+            return
+        if self._loader is None:
+            self._loader = DataLoader(
+                self.dataset,
+                batch_size=None,
+                collate_fn=_as_is,
+                pin_memory=self._pin_memory,
+                **self._workers,
+            )
+        yield from self._loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch of the next pass; one loaded for this very epoch is continued."""
+        if self._start.epoch != epoch:
+            self._start = Progress(epoch)
+        self._live = None
+
+    def state_dict(self) -> StateDict:
+        """Return where this rank stands after the last batch handed out (see ``ArrayDataset``)."""
+        return self.dataset.state_at(self._live or self._start)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where a state was saved, with the next pass (see ``ArrayDataset``)."""
+        self.dataset.load_state_dict(state)
+        self._start, self._live = self.dataset.starting(), None
+        self._loader = None  # workers under way know nothing of the state

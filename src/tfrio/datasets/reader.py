@@ -1,0 +1,123 @@
+"""Carry out a plan: bring records in, decode them, several batches at a time."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from tfrio.datasets.decode import Decoder
+from tfrio.datasets.prefetch import ordered_map
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from tfrio.datasets.order import Int64
+    from tfrio.datasets.plan import Picks, Plan
+    from tfrio.datasets.source import Sources
+    from tfrio.examples.columns import Batch
+    from tfrio.examples.schema import Schema
+    from tfrio.records.damage import DamagePolicy
+
+__all__ = ["Chunk", "Reader"]
+
+Out = TypeVar("Out")
+
+# Small batches are decoded several at once: a native call and its arrays cost some microseconds.
+CHUNK_RECORDS = 4096
+CHUNK_BYTES = 2 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Several batches decoded at once."""
+
+    batch: Batch
+    rows: list[int]
+    """Rows of each batch."""
+    consumed: list[int]
+    """Records of the plan behind each batch; more than rows where damaged ones were skipped."""
+    padding: NDArray[np.bool_] | None
+    """True where a record is repeated to make the ranks equal, shape (rows,); None: nowhere."""
+
+
+class _Task(NamedTuple):
+    picks: Picks
+    together: Picks | None
+    sizes: Int64
+
+
+class Reader:
+    """Read records as planned.
+
+    Args:
+        sources: The files.
+        schema: The features wanted.
+        policy: What to do with damaged records.
+        verify: Whether payload checksums are checked.
+    """
+
+    def __init__(
+        self, sources: Sources, schema: Schema, policy: DamagePolicy, *, verify: bool
+    ) -> None:
+        self.sources = sources
+        self._schema = schema
+        self._policy = policy
+        self._verify = verify
+        self._idle = threading.local()
+
+    def chunks(
+        self, plan: Plan, finish: Callable[[Chunk], Out], *, first: int = 0, threads: int = 0
+    ) -> Iterator[Out]:
+        """Read the batches of a plan.
+
+        Args:
+            plan: What to read.
+            finish: Applied to each chunk, on the thread that decoded it.
+            first: Number of the batch to begin with.
+            threads: Threads that work ahead; 0 works when asked.
+
+        Yields:
+            What ``finish`` made of each chunk, in order.
+        """
+        tasks = self._tasks(plan, first)
+        return ordered_map(
+            lambda task: finish(self._work(task)), tasks, threads=threads, ahead=threads + 1
+        )
+
+    def read(self, picks: Picks) -> Chunk:
+        """Read single records at once, in the order given."""
+        return self._work(_Task(picks, None, np.array([picks.record.size])))
+
+    def _tasks(self, plan: Plan, first: int) -> Iterator[_Task]:
+        records = min(CHUNK_RECORDS, CHUNK_BYTES // self.sources.mean_size)
+        step = max(1, records // plan.batch)
+        mapped = self.sources.mapped
+        for low in range(first, len(plan), step):
+            high = min(low + step, len(plan))
+            together = None if mapped else plan.together(low, high)
+            yield _Task(plan.picks(low, high), together, plan.batch_sizes(low, high))
+
+    def _work(self, task: _Task) -> Chunk:
+        frames = self.sources.fetch(task.picks, task.together)
+        record = self.sources.numbers(task.picks)
+        batch, kept = self._decoder().decode(frames, self.sources.files, task.picks.file, record)
+        sizes = task.sizes.tolist()
+        padding = None if task.picks.real.all() else ~task.picks.real
+        if kept is None:
+            return Chunk(batch, sizes, sizes, padding)
+        ends = np.cumsum(task.sizes)
+        so_far = np.concatenate([[0], np.cumsum(kept)])
+        rows = np.diff(np.concatenate([[0], so_far[ends]])).tolist()
+        return Chunk(batch, rows, sizes, None if padding is None else padding[kept])
+
+    def _decoder(self) -> Decoder:
+        """Return this thread's decoder."""
+        if not hasattr(self._idle, "decoder"):
+            self._idle.decoder = Decoder(self._schema, self._policy, verify=self._verify)
+        decoder: Decoder = self._idle.decoder
+        return decoder

@@ -1,0 +1,300 @@
+"""From what the user asked for to opened files, a schema and an order."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from tfrio.datasets.mixture import Draws, MixedOrder, Stop, epoch_length
+from tfrio.datasets.order import FileOrder, subkey
+from tfrio.datasets.plan import Shuffle, Uneven, make_order
+from tfrio.datasets.source import Sources
+from tfrio.datasets.split import stable_names
+from tfrio.datasets.state import data_digest
+from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning, UsageError
+from tfrio.examples.infer import sample_stream
+from tfrio.examples.observe import Observation
+from tfrio.examples.schema import Feature, Schema
+from tfrio.records.access import RecordFile
+from tfrio.records.reader import RecordStream
+from tfrio.records.shards import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrio.datasets.order import Int64, Order
+    from tfrio.examples.schema import SchemaLike
+
+__all__ = ["Choices", "Mixture", "Opened", "ShuffleLike", "open_files", "order_of_epoch"]
+
+ShuffleLike: TypeAlias = bool | Literal["full", "blocks", "buffer"]
+
+Index: TypeAlias = Literal["auto", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the files are read; arguments of ``ArrayDataset``."""
+
+    verify: bool = True
+    index: Index = "auto"
+    threads: int | None = None
+
+
+# Records mixed together where the order is not a full permutation: at most this many, and no
+# more bytes of records than this. Memory is bounded by them.
+WINDOW_RECORDS = 16384
+WINDOW_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Sources to be drawn from by weight."""
+
+    files: tuple[int, ...]
+    """Number of files of each source, in turn."""
+    weights: tuple[float, ...]
+    stop: Stop = "first"
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How a dataset visits its records; the arguments of ``ArrayDataset`` that decide it."""
+
+    batch_size: int | None = None
+    drop_last: bool = False
+    shuffle: ShuffleLike = False
+    seed: int = 0
+    window: int | None = None
+    uneven: Uneven = "drop"
+    rank: int | None = None
+    world_size: int | None = None
+    shard_by: Literal["records", "files"] = "records"
+    chunk: int = 1
+    infinite: bool = False
+    mixture: Mixture | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "window", "chunk"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, got {value}")
+        if self.shuffle not in (False, True, "full", "blocks", "buffer"):
+            raise UsageError(
+                f'shuffle must be True, False, "full", "blocks" or "buffer", got {self.shuffle!r}'
+            )
+        if self.uneven not in ("drop", "pad", "keep"):
+            raise UsageError(f'uneven must be "drop", "pad" or "keep", got {self.uneven!r}')
+        if self.shard_by not in ("records", "files"):
+            raise UsageError(f'shard_by must be "records" or "files", got {self.shard_by!r}')
+
+    @property
+    def batch(self) -> int:
+        """Return the records that workers take in turn."""
+        return self.batch_size or self.chunk
+
+
+@dataclass(slots=True)
+class Opened:
+    """The files of a dataset, opened."""
+
+    paths: list[str]
+    sources: Sources
+    digest: str = field(init=False)
+    starts: Int64 = field(init=False)
+    """Record number at which each file begins, and the total, shape (files + 1,)."""
+
+    def __post_init__(self) -> None:
+        self.starts = np.cumsum([0, *self.sources.counts], dtype=np.int64)
+        sizes = [file.size for file in self.sources.files]
+        counts = [file.count for file in self.sources.files]
+        names = stable_names(self.paths)
+        self.digest = data_digest(names, counts, sizes, selection=self.sources.selection)
+
+
+def open_files(
+    paths: Sequence[str],
+    *,
+    index: Index,
+    selection: Sequence[Int64] | None = None,
+) -> Opened:
+    """Open files by record number; what is not indexed yet is counted now.
+
+    Args:
+        paths: The files.
+        index: ``"auto"`` keeps an index beside each file, ``"memory"`` in this process only.
+        selection: Records to use of each file.
+
+    Returns:
+        The opened files.
+    """
+    files = [RecordFile(path, index=index) for path in paths]
+    return Opened(list(paths), Sources(files, selection=selection))
+
+
+def list_files(paths: object) -> list[str]:
+    """List the record files, or say that there are none."""
+    found = expand(paths)  # type: ignore[arg-type]
+    if not found:
+        raise UsageError(f"no record files in {paths}")
+    return list(found)
+
+
+def resolve_schema(
+    paths: Sequence[str],
+    *,
+    schema: SchemaLike | None,
+    features: Sequence[str] | None,
+    scalars: bool = False,
+    images: Sequence[str] = (),
+) -> Schema:
+    """Return the schema given, or the one the first records fit.
+
+    Args:
+        paths: The files; without a schema the first 1,000 records (16 MiB) of the first file
+            that has any are looked at.
+        schema: What the features are; binding.
+        features: Names wanted, None for all.
+        scalars: Whether features with one value in each record looked at become scalars.
+        images: Bytes features to decode as images.
+
+    Returns:
+        The schema of the features wanted.
+
+    Raises:
+        MissingFeatureError: A feature is not there; the message says which are.
+        SchemaError: An image feature is no bytes.
+    """
+    if schema is not None:
+        made = schema if isinstance(schema, Schema) else Schema(schema)
+    else:
+        made = _seen_schema(paths, scalars)
+    return _with_images(made if features is None else made.select(features), images)
+
+
+def _seen_schema(paths: Sequence[str], scalars: bool) -> Schema:
+    seen = Observation()
+    for path in paths:
+        with RecordStream(path) as stream:
+            seen = sample_stream(stream)
+        if seen.records:
+            break
+    made = seen.schema(fixed=True, scalars=scalars)
+    return Schema({name: _usual(f) for name, f in made.items() if f.kind != "unknown"})
+
+
+def _usual(feature: Feature) -> Feature:
+    """Return a bytes feature that always has one value as a bare one, as rows give it."""
+    if feature.kind == "bytes" and feature.shape == (1,) and feature.place == "context":
+        return replace(feature, shape=())
+    return feature
+
+
+def _with_images(schema: Schema, names: Sequence[str]) -> Schema:
+    """Return the schema with these bytes features decoded as images."""
+    changed: dict[str, Feature] = {}
+    for name in names:
+        if name not in schema:
+            raise MissingFeatureError(f"no feature '{name}' to decode; there are: {sorted(schema)}")
+        if schema[name].kind != "bytes":
+            raise SchemaError(f"feature '{name}' is {schema[name].kind}, an image is bytes")
+        changed[name] = replace(schema[name], codec="image", shape=None, dtype=None)
+    return schema.updated(dict(changed))
+
+
+def pick_shuffle(shuffle: ShuffleLike, sources: Sources) -> Shuffle:
+    """Return the kind of shuffle that these files allow at full speed."""
+    if shuffle is False:
+        return "none"
+    if shuffle is not True:
+        return shuffle
+    if sources.mapped:
+        return "full"
+    return "blocks" if sources.seekable else "buffer"
+
+
+def window_of(choices: Choices, sources: Sources) -> int:
+    """Return how many records are mixed together."""
+    if choices.window is not None:
+        return choices.window
+    return max(16, min(WINDOW_RECORDS, WINDOW_BYTES // sources.mean_size))
+
+
+def order_of_epoch(choices: Choices, sources: Sources, epoch: int) -> Order:
+    """Return the order in which an epoch visits the records.
+
+    Args:
+        choices: What the user chose.
+        sources: The files.
+        epoch: The epoch.
+
+    Returns:
+        The order, the same in every process.
+    """
+    kind = pick_shuffle(choices.shuffle, sources)
+    blocks = sources.blocks() if kind == "blocks" else None
+    window = window_of(choices, sources)
+    if choices.mixture is None:
+        return make_order(
+            sources.counts,
+            seed=choices.seed,
+            epoch=epoch,
+            shuffle=kind,
+            window=window,
+            blocks=blocks,
+        )
+    return _mixed_order(choices, choices.mixture, sources.counts, epoch, window, kind, blocks)
+
+
+def _mixed_order(
+    choices: Choices,
+    mixture: Mixture,
+    counts: Sequence[int],
+    epoch: int,
+    window: int,
+    kind: Shuffle,
+    blocks: Int64 | None,
+) -> MixedOrder:
+    edges = np.cumsum([0, *mixture.files])
+    of_source = [list(counts[a:b]) for a, b in pairwise(edges)]
+    totals = [sum(inner) for inner in of_source]
+    draws = Draws(mixture.weights, subkey(choices.seed, epoch, 0x3117))
+    length = mixture.length
+    if length is None:
+        length = epoch_length(draws, totals, mixture.stop)
+    first = np.cumsum([0, *totals])
+
+    def order_of(source: int, turn: int) -> Order:
+        if kind == "none":
+            return FileOrder(totals[source])
+        inside = None
+        if blocks is not None:
+            inside = blocks[(blocks >= first[source]) & (blocks < first[source + 1])]
+            inside = inside - first[source]
+        return make_order(
+            of_source[source],
+            seed=subkey(choices.seed, source),
+            epoch=subkey(epoch, turn),
+            shuffle=kind,
+            window=window,
+            blocks=inside,
+        )
+
+    return MixedOrder(draws, tuple(totals), length, order_of)
+
+
+def warn_idle_ranks(files: int, world_size: int) -> None:
+    """Say which ranks get no file, where whole files are dealt."""
+    if files < world_size:
+        idle = ",".join(map(str, range(files, world_size)))
+        warnings.warn(
+            f"{world_size} ranks, {files} files: ranks {idle} idle. "
+            'shard_by="records" gives every rank its share',
+            TfrioWarning,
+            stacklevel=2,
+        )

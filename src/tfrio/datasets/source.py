@@ -1,0 +1,267 @@
+"""The files of a data set as one sequence of framed records, read by record number.
+
+Plain local files are mapped: any record is at hand. Of other files whole stretches (compression
+blocks, or runs of records) are read at once and held while the order stays near them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tfrio.datasets.order import Int64
+    from tfrio.datasets.plan import Picks
+
+__all__ = ["Frames", "RecordSource", "Sources", "run_length"]
+
+Held: TypeAlias = "tuple[Any, Int64]"
+
+# A stretch of a file that cannot be entered in the middle: long enough to be worth a call.
+RUN_BYTES = 1 << 20
+RUN_RECORDS = 64
+
+# Stretches that may be held at once where the order does not name them; above this the records
+# are copied out of each stretch instead.
+HOLD_BYTES = 64 << 20
+
+
+class RecordSource(Protocol):
+    """One file by record number (see ``tfrio.records.access.RecordFile``)."""
+
+    @property
+    def path(self) -> str:
+        """Return where the file is."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Return the number of records."""
+        ...
+
+    @property
+    def blocks(self) -> Int64:
+        """Return the record numbers at which a seek is cheap."""
+        ...
+
+    @property
+    def mapped(self) -> bool:
+        """Return whether ``frames`` hands out one mapping of the whole file."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Return the bytes as stored."""
+        ...
+
+    @property
+    def data_size(self) -> int:
+        """Return the bytes uncompressed."""
+        ...
+
+    def frames(self, start: int, stop: int) -> tuple[Any, Int64]:
+        """Return a buffer with the framed records and their header offsets in it."""
+        ...
+
+    def offset(self, record: int) -> int:
+        """Return where a record's header lies in the uncompressed data."""
+        ...
+
+
+class Frames(NamedTuple):
+    """Where framed records lie: record k at ``starts[k]`` of ``buffers[which[k]]``."""
+
+    buffers: list[Any]
+    which: NDArray[np.int32]
+    starts: Int64
+
+
+def run_length(data_size: int, count: int) -> int:
+    """Return how many records of a file to read at once, from its mean record size."""
+    mean = max(1, data_size // max(1, count))
+    return max(1, min(RUN_RECORDS, RUN_BYTES // mean))
+
+
+def _edges(source: RecordSource) -> Int64:
+    """Return the record numbers at which the stretches of a file begin, and its count."""
+    inner = source.blocks
+    if inner.size <= 1:
+        inner = np.arange(0, source.count, run_length(source.data_size, source.count))
+    return np.append(inner, source.count).astype(np.int64)
+
+
+class Sources:
+    """All files of a data set.
+
+    Args:
+        files: The files, opened by record number.
+        selection: Ascending record numbers to use of each file; None uses all.
+    """
+
+    def __init__(
+        self, files: Sequence[RecordSource], *, selection: Sequence[Int64] | None = None
+    ) -> None:
+        self.files = list(files)
+        self.selection = selection
+        self.counts = [
+            file.count if selection is None else len(selection[number])
+            for number, file in enumerate(self.files)
+        ]
+        self._edges: dict[int, Int64] = {}
+        self._held: dict[tuple[int, int], Held] = {}
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the files, not what is held of them."""
+        return {"files": self.files, "selection": self.selection}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the files again."""
+        self.__init__(state["files"], selection=state["selection"])  # type: ignore[misc]
+
+    @property
+    def mapped(self) -> bool:
+        """Return whether every record of every file is at hand."""
+        return all(file.mapped for file in self.files)
+
+    @property
+    def seekable(self) -> bool:
+        """Return whether every file can be entered in the middle."""
+        return all(
+            file.mapped or file.blocks.size > 1 or file.data_size <= RUN_BYTES
+            for file in self.files
+        )
+
+    @property
+    def mean_size(self) -> int:
+        """Return the mean size of a framed record in bytes, at least 1."""
+        total = sum(file.data_size for file in self.files)
+        return max(1, total // max(1, sum(file.count for file in self.files)))
+
+    def blocks(self) -> Int64:
+        """Return the record numbers (of the records used) at which blocks begin."""
+        parts, before = [np.empty(0, np.int64)], 0
+        for number, file in enumerate(self.files):
+            inner = self._edges_of(number)[:-1]
+            if file.mapped:
+                inner = np.arange(0, file.count, run_length(file.data_size, file.count))
+            if self.selection is not None:
+                inner = np.unique(np.searchsorted(self.selection[number], inner))
+            parts.append(before + inner[inner < self.counts[number]])
+            before += self.counts[number]
+        return np.concatenate(parts)
+
+    def numbers(self, picks: Picks) -> Int64:
+        """Return the record numbers within the files, where only some records are used."""
+        if self.selection is None:
+            return picks.record
+        records = np.empty_like(picks.record)
+        for file in np.unique(picks.file).tolist():
+            chosen = picks.file == file
+            records[chosen] = self.selection[file][picks.record[chosen]]
+        return records
+
+    def fetch(self, picks: Picks, together: Picks | None = None) -> Frames:
+        """Bring records into memory.
+
+        Args:
+            picks: The records, in the order wanted.
+            together: Records that will be wanted soon; what they lie in is held.
+
+        Returns:
+            Where the records lie.
+        """
+        records = self.numbers(picks)
+        which = np.empty(records.size, np.int32)
+        starts = np.empty(records.size, np.int64)
+        buffers: list[Any] = []
+        for file in np.unique(picks.file).tolist():
+            chosen = np.flatnonzero(picks.file == file)
+            if self.files[file].mapped:
+                buffer, places = self.files[file].frames(0, self.files[file].count)
+                which[chosen] = len(buffers)
+                starts[chosen] = places[records[chosen]]
+                buffers.append(buffer)
+        self._fetch_stretches(picks.file, records, together, Frames(buffers, which, starts))
+        return Frames(buffers, which, starts)
+
+    def _fetch_stretches(
+        self, file: NDArray[np.int32], records: Int64, together: Picks | None, out: Frames
+    ) -> None:
+        wanted = self._stretches(file, records)
+        if not wanted:
+            return
+        if together is None:
+            bytes_held = sum(self._stretch_bytes(*key) for key in wanted)
+            if bytes_held > HOLD_BYTES:
+                self._copy_out(wanted, records, out)
+                return
+            kept = set(wanted)
+        else:
+            kept = set(self._stretches(together.file, self.numbers(together))) | set(wanted)
+        held = self._hold(kept)
+        for key, places in wanted.items():
+            buffer, starts = held[key]
+            out.which[places] = len(out.buffers)
+            out.starts[places] = starts[records[places] - self._edges_of(key[0])[key[1]]]
+            out.buffers.append(buffer)
+
+    def _edges_of(self, file: int) -> Int64:
+        if file not in self._edges:
+            self._edges[file] = _edges(self.files[file])
+        return self._edges[file]
+
+    def _stretches(
+        self, file: NDArray[np.int32], records: Int64
+    ) -> dict[tuple[int, int], NDArray[np.intp]]:
+        """Return, for each stretch of files that are not mapped, where its records are wanted."""
+        found: dict[tuple[int, int], NDArray[np.intp]] = {}
+        for number in np.unique(file).tolist():
+            if self.files[number].mapped:
+                continue
+            chosen = np.flatnonzero(file == number)
+            stretch = np.searchsorted(self._edges_of(number), records[chosen], side="right") - 1
+            for part in np.unique(stretch).tolist():
+                found[number, part] = chosen[stretch == part]
+        return found
+
+    def _stretch_bytes(self, file: int, stretch: int) -> int:
+        edges, source = self._edges_of(file), self.files[file]
+        share = int(edges[stretch + 1] - edges[stretch]) / max(1, source.count)
+        return int(source.data_size * share)
+
+    def _read(self, file: int, stretch: int) -> Held:
+        edges = self._edges_of(file)
+        return self.files[file].frames(int(edges[stretch]), int(edges[stretch + 1]))
+
+    def _hold(self, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], Held]:
+        """Return the stretches wanted, reading what is missing front to back; drop the others."""
+        with self._lock:
+            for key in set(self._held) - wanted:
+                del self._held[key]
+            for key in sorted(wanted - set(self._held)):
+                self._held[key] = self._read(*key)
+            return dict(self._held)
+
+    def _copy_out(
+        self, wanted: dict[tuple[int, int], NDArray[np.intp]], records: Int64, out: Frames
+    ) -> None:
+        """Copy single records out of many stretches, holding one stretch at a time."""
+        copied = bytearray()
+        for key in sorted(wanted):
+            with self._lock:
+                buffer, starts = self._read(*key)
+            ends = np.append(starts[1:], len(buffer))
+            view = memoryview(buffer)
+            inner = records[wanted[key]] - self._edges_of(key[0])[key[1]]
+            for place, number in zip(wanted[key].tolist(), inner.tolist(), strict=True):
+                out.which[place] = len(out.buffers)
+                out.starts[place] = len(copied)
+                copied += view[starts[number] : ends[number]]
+        out.buffers.append(copied)
