@@ -21,6 +21,8 @@ _COMMANDS = {
     "info": "tfrio.cli.look",
     "head": "tfrio.cli.head",
     "verify": "tfrio.cli.look",
+    "export": "tfrio.cli.export",
+    "import": "tfrio.cli.bring",
 }
 """Each command and the module that holds it; loaded when called, so that `--help` is quick."""
 

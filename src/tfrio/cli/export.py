@@ -1,0 +1,183 @@
+"""`tfrio export image` and `tfrio export table`: rasters and tables to TFRecord."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfrio.cli.output import emit_json, json_option, progress
+from tfrio.cli.params import NUMBERS, PAIR, as_mapping, names, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfrio.geo.report import ExportReport
+
+__all__ = ["export_command"]
+
+_RESAMPLING = ("nearest", "bilinear", "cubic", "average", "mode", "max", "min", "med")
+
+
+@click.group("export", short_help="Write rasters and tables as TFRecord.")
+def export_command() -> None:
+    """Write rasters and tables as TFRecord, the way Earth Engine does."""
+
+
+@export_command.command("image", short_help="Cut rasters into patches.")
+@click.argument("sources", nargs=-1, required=True)
+@click.argument("prefix")
+@click.option("--patch", type=PAIR, required=True, help="Patch in pixels, without margin.")
+@click.option("--kernel", type=PAIR, default="1,1", help="Margin of neighbours: half on each side.")
+@click.option("--bands", help="Bands to take: names or numbers from 1, separated by commas.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float", "native"]),
+    default="float",
+    show_default=True,
+    help="float: all numbers as float32. native: bytes, int64 or float by the band's type.",
+)
+@click.option("--max-file-size", type=int, default=1 << 30, help="Bytes of a shard, unpacked.")
+@click.option("--default-value", type=float, help="Value of masked pixels; default: nodata or 0.")
+@click.option("--masked-threshold", type=float, default=1.0, help="Drop patches masked beyond it.")
+@click.option("--sequence-data", is_flag=True, help="One SequenceExample a pixel.")
+@click.option("--collapse-bands", is_flag=True, help="All bands as one tensor.")
+@setting("--tensor-depth", "Depth of an array band's tensor.")
+@click.option("--edge", type=click.Choice(["drop", "pad", "shift"]), default="drop")
+@click.option("--stride", type=PAIR, help="Step from patch to patch; default: the patch.")
+@click.option("--region", type=NUMBERS, help="Left,bottom,right,top of the part to export.")
+@click.option("--region-crs", default="EPSG:4326", show_default=True)
+@click.option("--crs", help="CRS of the grid; default: that of the source.")
+@click.option("--scale", type=float, help="Metres a pixel.")
+@click.option("--crs-transform", type=NUMBERS, help="Six terms a,b,c,d,e,f.")
+@click.option("--dimensions", type=PAIR, help="Pixels of the whole grid.")
+@click.option("--resampling", type=click.Choice(_RESAMPLING), default="nearest")
+@click.option("--mask-outside", is_flag=True, help="Mask pixels outside the region.")
+@click.option("--patch-index", help="Write each patch's index as this feature.")
+@click.option("--statistics", is_flag=True, help="Count, min, max, mean, std of each band.")
+@click.option("--uncompressed", is_flag=True, help="Write plain files, not gzip.")
+@click.option("--naming", type=click.Choice(["drive", "gcs"]), default="drive")
+@click.option("--overwrite", is_flag=True, help="Replace an export with the same prefix.")
+@click.option("--workers", type=int, help="Threads or processes; default: one a core.")
+@click.option("--processes", is_flag=True, help="Work in processes instead of threads.")
+@click.option("--dask", metavar="ADDRESS", help="Work on this Dask scheduler.")
+@json_option
+def image_command(
+    sources: tuple[str, ...],
+    prefix: str,
+    *,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Cut SOURCES (GeoTIFF, VRT, NetCDF, URL ...) into patches named PREFIX-00000.tfrecord.gz.
+
+    Several sources are stacked. Beside the shards lie PREFIX-mixer.json, as Earth Engine writes
+    it, and PREFIX-manifest.json with what a mixer cannot say. An interrupted export goes on where
+    it stopped when the same command is given again.
+
+    \b
+    Examples:
+      tfrio export image scene.tif out/scene --patch 256,256
+      tfrio export image scene.tif out/scene --patch 256,128 --kernel 33,17 --dtype native
+      tfrio export image s2.tif dem.tif out/both --patch 128 --crs EPSG:32633 --scale 10
+    """
+    from tfrio.geo.export import export_image
+
+    with progress("exporting", "records") as update:
+        report: ExportReport = export_image(
+            sources[0] if len(sources) == 1 else list(sources),
+            prefix,
+            progress=_two(update),
+            **_image_options(options),
+        )
+    if as_json:
+        emit_json(report.as_dict())
+    else:
+        click.echo(f"{report}\n{_files(report)}")
+
+
+def _two(
+    update: Callable[[int, int], None] | None,
+) -> Callable[[int, int, int], None] | None:
+    """Leave out the bytes, which the bar has no room for."""
+    return None if update is None else lambda done, total, _bytes: update(done, total)
+
+
+def _image_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Translate the command's options to those of ``export_image``."""
+    given = dict(options)
+    dask, processes = given.pop("dask"), given.pop("processes")
+    return {
+        **given,
+        "bands": _bands(given["bands"]),
+        "compressed": not given.pop("uncompressed"),
+        "executor": dask or ("processes" if processes else "threads"),
+        "tensor_depths": as_mapping(given.pop("tensor_depth"), int),
+    }
+
+
+def _bands(text: str | None) -> list[str | int] | None:
+    """Read band names and numbers."""
+    found = names(text)
+    return None if found is None else [int(n) if n.isdecimal() else n for n in found]
+
+
+def _files(report: ExportReport) -> str:
+    """Say where the files lie."""
+    last = f" to {Path(report.shards[-1]).name}" if len(report.shards) > 1 else ""
+    beside = [Path(path).name for path in (report.mixer, report.manifest) if path]
+    return f"{report.shards[0]}{last}, {', '.join(beside)}" if report.shards else beside[-1]
+
+
+@export_command.command("table", short_help="Write a table as one TFRecord file.")
+@click.argument("source")
+@click.argument("prefix")
+@click.option("--selectors", help="Columns to write, separated by commas.")
+@click.option("--xy", metavar="X,Y", help="Write points under these two names.")
+@click.option("--crs", help="CRS of the geometry where the file does not name it.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float", "native"]),
+    default="float",
+    show_default=True,
+    help="float: numbers as float32, as Earth Engine does. native: whole numbers as int64.",
+)
+@setting("--type", "Kind of a column: float, int64 or bytes.")
+@click.option("--fill", help="Value in place of nulls; default: the key is left out.")
+@click.option("--strict", is_flag=True, help="Fail where float32 changes a whole number.")
+@click.option("--layer", help="Layer of a GeoPackage.")
+@click.option("--encoding", help="Text encoding of a CSV file.")
+@json_option
+def table_command(
+    source: str,
+    prefix: str,
+    *,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Write SOURCE (CSV, GeoJSON, Parquet, GeoPackage ...) as PREFIX.tfrecord.gz.
+
+    Numbers become float32 lists of length 1, text becomes bytes, a null leaves its key out.
+
+    \b
+    Examples:
+      tfrio export table samples.csv out/samples
+      tfrio export table plots.geojson out/plots --xy longitude,latitude --selectors class,ndvi
+    """
+    from tfrio.tables.export import export_table
+
+    xy = names(options.pop("xy"))
+    if xy is not None and len(xy) != 2:
+        raise click.UsageError("--xy takes two names, such as longitude,latitude")
+    report = export_table(
+        source,
+        prefix,
+        xy=(xy[0], xy[1]) if xy else None,
+        types=as_mapping(options.pop("type")),
+        **options,
+    )
+    if as_json:
+        emit_json(report.as_dict())
+    else:
+        click.echo(str(report))

@@ -1,0 +1,93 @@
+"""What an option's text becomes: pairs, numbers in a list, name=value settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NUMBERS", "PAIR", "as_mapping", "names", "setting"]
+
+
+class _Pair(click.ParamType):  # type: ignore[type-arg]  # generic only in new releases
+    """Two whole numbers (x, y): ``256``, ``256,128`` or ``256x128``."""
+
+    name = "X,Y"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).replace("x", ",").split(",")
+        try:
+            numbers = tuple(int(part) for part in parts)
+        except ValueError:
+            numbers = ()
+        if len(numbers) not in (1, 2):
+            self.fail(f"{value!r} is not a pair of whole numbers such as 256,128", param, ctx)
+        return numbers * (3 - len(numbers))
+
+
+class _Numbers(click.ParamType):  # type: ignore[type-arg]
+    """Numbers separated by commas."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of numbers such as 1,2.5,3", param, ctx)
+
+
+PAIR = _Pair()
+NUMBERS = _Numbers()
+
+
+def names(text: str | None) -> list[str] | None:
+    """Split names at commas; None stays None."""
+    return text.split(",") if text else None
+
+
+def setting(flag: str, text: str) -> Callable[..., Any]:
+    """Make an option that is given once for each name: ``--type id=int32 --type name=string``.
+
+    Args:
+        flag: The option.
+        text: Its help.
+
+    Returns:
+        The decorator; the command gets a tuple of texts for ``as_mapping``.
+    """
+    return click.option(flag, multiple=True, metavar="NAME=VALUE", help=text)
+
+
+def as_mapping(
+    settings: tuple[str, ...], value: Callable[[str], Any] = str
+) -> dict[str, Any] | None:
+    """Turn ``NAME=VALUE`` texts into a dict.
+
+    Args:
+        settings: The texts.
+        value: What makes a value of its text; a ValueError of it is told as wrong use.
+
+    Returns:
+        The dict, None where nothing was given.
+
+    Raises:
+        click.UsageError: A text has no ``=``, or its value is none.
+    """
+    found = {}
+    for text in settings:
+        name, equals, rest = text.partition("=")
+        try:
+            found[name] = value(rest)
+        except ValueError as error:
+            raise click.UsageError(f"{text!r}: {error}") from error
+        if not equals or not name:
+            raise click.UsageError(f"{text!r} is not NAME=VALUE")
+    return found or None
