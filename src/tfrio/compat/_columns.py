@@ -37,7 +37,9 @@ def _even(offsets: _Offsets) -> int:
     """Return the length that all lists share, -1 where they differ."""
     rows = len(offsets) - 1
     length, rest = divmod(int(offsets[-1]), rows)
-    if rest or not np.array_equal(offsets, np.arange(0, int(offsets[-1]) + 1, length or 1)[: rows + 1]):
+    if rest or not np.array_equal(
+        offsets, np.arange(0, int(offsets[-1]) + 1, length or 1)[: rows + 1]
+    ):
         return -1
     return length
 

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrio import storage
+from tfrio.compat._stream import Part, header_spans, open_part
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
 
-__all__ = ["create_index", "read_offsets"]
+__all__ = ["create_index", "create_indices", "read_offsets"]
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 
@@ -43,7 +44,7 @@ def read_offsets(index_path: Any) -> tuple[Offsets, bool]:
             reader.close()
         return _parse(text.decode().splitlines())
     try:
-        status = os.stat(index_path)
+        status = Path(os.fsdecode(index_path)).stat()
     except (OSError, TypeError, ValueError):
         return _parse(index_path)  # loadtxt says what is wrong, or reads lines and file objects
     return _read_local(os.fsdecode(index_path), status.st_mtime_ns, status.st_size)
@@ -67,3 +68,55 @@ def _parse(source: Any) -> tuple[Offsets, bool]:
     listed = table.shape[1] > 1 and bool((table[:, 1] >= 16).all())
     gaps = listed and bool((np.diff(offsets) > table[:-1, 1]).any())
     return offsets, gaps
+
+
+def create_index(tfrecord_file: PathLike, index_file: PathLike) -> None:
+    """Write the text index of a plain record file.
+
+    Every record header is checked; payloads are not read for it. The index appears only when it
+    is complete.
+
+    Args:
+        tfrecord_file: The record file.
+        index_file: Where the index goes; an existing one is replaced.
+
+    Raises:
+        RuntimeError: The file is cut or damaged, is no record file, or is compressed.
+        FileNotFoundError: No such file.
+    """
+    _refuse_compressed(tfrecord_file)
+    spans = header_spans(tfrecord_file, "none")
+    lines = [f"{offset} {length}\n" for offset, length in spans.tolist()]
+    with storage.atomic_write(index_file) as file:
+        file.write("".join(lines).encode("ascii"))
+
+
+def _refuse_compressed(path: PathLike) -> None:
+    with open_part(path, Part(), None) as stream:
+        if stream.compression != "none":
+            raise RuntimeError(
+                f"{stream.path} is {stream.compression}-compressed: a text index gives offsets in "
+                "a plain file. Decompress it first, or read it without an index"
+            )
+
+
+def create_indices(tfrecord_dir: PathLike, index_dir: PathLike | None = None) -> None:
+    """Write the text index of each ``*.tfrecord`` file of a folder.
+
+    Args:
+        tfrecord_dir: The folder; sub-folders and hidden files are left out.
+        index_dir: Where the indexes go, ``NAME.tfindex`` for ``NAME.tfrecord``; made if it does
+            not exist. None: beside the files.
+
+    Raises:
+        RuntimeError: As for ``create_index``; indexes of files before it are there.
+        NotADirectoryError: ``tfrecord_dir`` is no folder.
+    """
+    folder = Path(tfrecord_dir)
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder")
+    target = folder if index_dir is None else Path(index_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".tfrecord" and not path.name.startswith(".") and path.is_file():
+            create_index(path, target / f"{path.stem}.tfindex")

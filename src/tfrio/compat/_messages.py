@@ -81,7 +81,7 @@ def extract_feature_dict(
         raise TypeError(f"expected a Features or FeatureLists message, got {message}")
     lists = message == "FeatureLists"
     table = features.feature_list if lists else features.feature
-    wanted: Any = description if description else sorted(table)
+    wanted: Any = description or sorted(table)
     typed = wanted.items() if hasattr(wanted, "items") else ((key, None) for key in wanted)
     found = {}
     for key, typename in typed:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import operator
+import os
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfrio.compat._index import read_offsets
-from tfrio.compat._stream import Part, header_offsets
+from tfrio.compat._stream import Part, header_spans
 from tfrio.compat.iterator_utils import draws
 from tfrio.errors import TfrioWarning
 
@@ -65,6 +68,21 @@ def _shard_part(offsets: Any, shard: tuple[int, int]) -> list[Part]:
     return [Part(int(offsets[first]), int(offsets[last]) if last < len(offsets) else None, first)]
 
 
+def _offsets(source: Any, compression: str | None) -> Any:
+    """Return where each record begins; a local file that stays the same is walked over once."""
+    try:
+        status = Path(source).stat()
+    except (OSError, TypeError, ValueError):
+        return header_spans(source, compression)[:, 0]
+    return _local_offsets(os.fspath(source), compression, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=32)
+def _local_offsets(path: str, compression: str | None, mtime_ns: int, size: int) -> Any:  # noqa: ARG001
+    """Return where each record of a local file begins; time and size tell a changed file."""
+    return header_spans(path, compression)[:, 0]
+
+
 def planned_parts(
     source: Any,
     index_path: Any,
@@ -95,7 +113,7 @@ def planned_parts(
     if index_path is None:
         if which is None or which == (0, 1):
             return [Part()]
-        return _shard_part(header_offsets(source, compression), which)
+        return _shard_part(_offsets(source, compression), which)
     offsets, gaps = read_offsets(index_path)
     if gaps:
         warnings.warn(

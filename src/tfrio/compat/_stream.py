@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import stat
+from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from tfrio import _core
+from tfrio.compression import detect
 from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import TracebackType
 
     import numpy.typing as npt
 
-__all__ = ["Part", "PartStream", "checked_compression", "header_offsets", "source_of"]
+__all__ = ["Part", "PartStream", "checked_compression", "header_spans", "open_part", "source_of"]
 
 _CUT: Final = {
     "payload-cut": "Failed to read the record.",
@@ -26,6 +30,9 @@ _CUT: Final = {
     "footer-cut": "Failed to read the end token.",
 }
 _COMPRESSIONS: Final = {"": "none", "none": "none", "gzip": "gzip", "zlib": "zlib"}
+_HEADER, _FRAME = 12, 16
+_HEAD = 1024  # bytes that tell a compressed file from a plain one
+_WINDOW = 1 << 20
 
 
 class Part(NamedTuple):
@@ -75,42 +82,56 @@ def source_of(data_path: Any) -> Any:
     return data_path
 
 
-class PartStream:
+class PartStream(ABC):
     """A window that slides over one part of a record file.
 
-    Args:
-        source: Path, URL or file object.
-        part: Which bytes.
-        compression: How the file is compressed; None goes by the content.
-        buffer_size: Bytes to hold, at first.
+    Attributes:
+        path: What the file is called.
+        compression: How it is compressed.
     """
 
-    def __init__(
-        self, source: Any, part: Part, compression: str | None, *, buffer_size: int = 1 << 20
-    ) -> None:
-        try:
-            self._stream = RecordStream(
-                source, compression=compression, start=part.start, buffer_size=buffer_size
-            )
-        except NotTFRecordError as error:
-            raise _as_runtime_error(error) from error
-        self._stream.records = part.first
-        self._stop = part.stop
+    path: str
+    compression: str
 
     @property
-    def path(self) -> str:
-        """What the file is called."""
-        return self._stream.path
-
-    @property
-    def record(self) -> int:
-        """Number of the record at the start of ``buffer``."""
-        return self._stream.records
-
-    @property
+    @abstractmethod
     def position(self) -> int:
         """Uncompressed offset of the start of ``buffer``."""
-        return self._stream.position
+
+    @property
+    @abstractmethod
+    def record(self) -> int:
+        """Number of the record at the start of ``buffer``."""
+
+    @property
+    @abstractmethod
+    def buffer(self) -> memoryview:
+        """The bytes not yet consumed; they die at the next ``fill`` or ``rest``."""
+
+    @property
+    @abstractmethod
+    def final(self) -> bool:
+        """Whether ``buffer`` reaches to the end of the part."""
+
+    @abstractmethod
+    def fill(self) -> None:
+        """Get more bytes behind those not yet consumed."""
+
+    @abstractmethod
+    def advance(self, nbytes: int, nrecords: int) -> None:
+        """Consume bytes, and the records they held, at the start of ``buffer``."""
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Let go of what is not needed until the next batch."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the file."""
+
+    @abstractmethod
+    def _damaged(self) -> RecordStream:
+        """Return a stream that stands where ``buffer`` begins, to be told what is wrong there."""
 
     def where(self, row: int) -> str:
         """Return how an error names a record.
@@ -123,33 +144,6 @@ class PartStream:
         """
         return f" Record {self.record + row} of {self.path}."
 
-    @property
-    def buffer(self) -> memoryview:
-        """The bytes of the part that are not yet consumed; they die at the next ``fill``."""
-        buffer = self._stream.buffer
-        return buffer if self._stop is None else buffer[: self._stop - self._stream.position]
-
-    @property
-    def final(self) -> bool:
-        """Whether no more bytes of the part will come."""
-        if self._stop is None:
-            return self._stream.final
-        held = self._stream.position + len(self._stream.buffer)
-        return self._stream.final or held >= self._stop
-
-    def fill(self) -> None:
-        """Get more bytes, where there are more."""
-        self._stream.fill()
-
-    def advance(self, nbytes: int, nrecords: int) -> None:
-        """Consume bytes at the start of ``buffer``.
-
-        Args:
-            nbytes: How many.
-            nrecords: How many records they held.
-        """
-        self._stream.advance(nbytes, nrecords)
-
     def error(self, fault: _core.Fault) -> RuntimeError:
         """Return the exception for damage at the start of ``buffer``.
 
@@ -160,11 +154,11 @@ class PartStream:
             ``RuntimeError`` with the well-known text where the data ends too early, else
             ``CorruptRecordError``, which is a ``RuntimeError`` too.
         """
-        try:
-            damage = recover(self._stream, fault)
-        except NotTFRecordError as stranger:
-            return _as_runtime_error(stranger)
-        error = damage.error()
+        with self._damaged() as stream:
+            try:
+                error = recover(stream, fault).error()
+            except NotTFRecordError as stranger:
+                return _as_runtime_error(stranger)
         text = _CUT.get(fault.code)
         if fault.code == "header-cut":
             short = fault.got < 8
@@ -184,7 +178,171 @@ class PartStream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+
+class _Streamed(PartStream):
+    """A part that is read in order: compressed files, pipes, URLs, file objects."""
+
+    def __init__(
+        self, source: Any, part: Part, compression: str | None, *, threads: int | None
+    ) -> None:
+        try:
+            self._stream = RecordStream(
+                source, compression=compression, start=part.start, threads=threads
+            )
+        except NotTFRecordError as error:
+            raise _as_runtime_error(error) from error
+        self._stream.records = part.first
+        self._stop = part.stop
+        self.path = self._stream.path
+        self.compression = self._stream.compression
+
+    @property
+    def position(self) -> int:
+        return self._stream.position
+
+    @property
+    def record(self) -> int:
+        return self._stream.records
+
+    @property
+    def buffer(self) -> memoryview:
+        buffer = self._stream.buffer
+        return buffer if self._stop is None else buffer[: self._stop - self._stream.position]
+
+    @property
+    def final(self) -> bool:
+        if self._stop is None:
+            return self._stream.final
+        held = self._stream.position + len(self._stream.buffer)
+        return self._stream.final or held >= self._stop
+
+    def fill(self) -> None:
+        self._stream.fill()
+
+    def advance(self, nbytes: int, nrecords: int) -> None:
+        self._stream.advance(nbytes, nrecords)
+
+    def rest(self) -> None:
+        """Keep everything: it cannot be had again cheaply."""
+
+    def close(self) -> None:
         self._stream.close()
+
+    def _damaged(self) -> RecordStream:
+        return self._stream
+
+
+class _Mapped(PartStream):
+    """A part of a plain local file, mapped into memory.
+
+    Args:
+        path: The file.
+        part: Which bytes.
+        brief: Whether ``rest`` lets go of the file, for readers of very many files.
+    """
+
+    compression = "none"
+
+    def __init__(self, path: str, part: Part, *, brief: bool) -> None:
+        self.path = path
+        self._brief = brief
+        self._position, self._record = part.start, part.first
+        self._view = memoryview(b"")
+        self._map: mmap.mmap | None = None
+        self._size = _WINDOW
+        self._stop = part.stop
+        end = len(self._mapping())
+        self._stop = end if part.stop is None else min(part.stop, end)
+
+    def _mapping(self) -> memoryview:
+        if self._map is None:
+            with Path(self.path).open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._view = memoryview(self._map)
+        return self._view
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    @property
+    def record(self) -> int:
+        return self._record
+
+    @property
+    def buffer(self) -> memoryview:
+        assert self._stop is not None
+        end = min(self._position + self._size, self._stop)
+        return self._mapping()[self._position : end]
+
+    @property
+    def final(self) -> bool:
+        assert self._stop is not None
+        return self._position + self._size >= self._stop
+
+    def fill(self) -> None:
+        """Look farther: the record at the start is longer than the window."""
+        self._size *= 2
+
+    def advance(self, nbytes: int, nrecords: int) -> None:
+        self._position += nbytes
+        self._record += nrecords
+
+    def rest(self) -> None:
+        if self._brief:
+            self.close()
+
+    def close(self) -> None:
+        self._view.release()
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+
+    def _damaged(self) -> RecordStream:
+        stream = RecordStream(self.path, compression="none", start=self._position)
+        stream.records = self._record
+        stream.fill()
+        return stream
+
+
+def _is_plain_file(source: Any, compression: str | None) -> bool:
+    """Tell whether ``source`` is a local regular file that holds bare records."""
+    if compression not in (None, "none") or not isinstance(source, str | os.PathLike):
+        return False
+    try:
+        status = Path(source).stat()
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+            return False
+        with Path(source).open("rb") as file:
+            return compression == "none" or detect(file.read(_HEAD)) == "none"
+    except (OSError, ValueError):
+        return False  # a URL, or opening it properly says what is wrong
+
+
+def open_part(
+    source: Any, part: Part, compression: str | None, *, brief: bool = False
+) -> PartStream:
+    """Open one part of a record file.
+
+    Args:
+        source: Path, URL or file object.
+        part: Which bytes.
+        compression: How the file is compressed; None goes by the content.
+        brief: One of very many files: hold it open only while reading, where it allows that, and
+            start no threads for it.
+
+    Returns:
+        The stream; close it.
+
+    Raises:
+        RuntimeError: The file is compressed in another way than said.
+        FileNotFoundError: No such file.
+    """
+    if _is_plain_file(source, compression):
+        return _Mapped(os.fspath(source), part, brief=brief)
+    return _Streamed(source, part, compression, threads=1 if brief else None)
 
 
 def _as_runtime_error(error: NotTFRecordError) -> RuntimeError:
@@ -194,33 +352,30 @@ def _as_runtime_error(error: NotTFRecordError) -> RuntimeError:
     return made
 
 
-def _walk(stream: PartStream) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the payload offsets within the file and lengths of each window, headers checked."""
-    position = 0
-    while True:
-        scan = _core.scan(stream.buffer, 0, -1, False, stream.final)
-        yield scan.spans + (position, 0)
-        position += scan.consumed
-        stream.advance(scan.consumed, len(scan.spans))
-        if scan.fault is not None:
-            raise stream.error(scan.fault)
-        if stream.final:
-            return
-        stream.fill()
-
-
-def header_offsets(source: Any, compression: str | None) -> npt.NDArray[np.int64]:
-    """Return where each record begins, by a walk over the record headers.
+def header_spans(source: Any, compression: str | None) -> npt.NDArray[np.int64]:
+    """Return where each record lies, by a walk over the record headers.
 
     Args:
         source: Path, URL or file object.
         compression: How the file is compressed; None goes by the content.
 
     Returns:
-        int64 array (n,) of uncompressed byte offsets.
+        int64 array (n, 2): uncompressed byte offset of each record's header, and the length of
+        the whole record.
 
     Raises:
         RuntimeError: The file is cut or is no record file.
     """
-    with PartStream(source, Part(), compression) as stream:
-        return np.concatenate(list(_walk(stream)))[:, 0] - 12
+    windows = []
+    with open_part(source, Part(), compression) as stream:
+        while True:
+            final, position = stream.final, stream.position
+            scan = _core.scan(stream.buffer, 0, -1, False, final)
+            windows.append(np.add(scan.spans, (position - _HEADER, _FRAME)))
+            stream.advance(scan.consumed, len(scan.spans))
+            if scan.fault is not None:
+                raise stream.error(scan.fault)
+            if final:
+                return np.concatenate(windows)
+            if not len(scan.spans):
+                stream.fill()

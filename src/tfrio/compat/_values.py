@@ -100,9 +100,9 @@ def _int(item: Any) -> int:
 
 def _float(item: Any) -> float:
     number = _one(item)
-    if isinstance(number, str | bytes | bytearray) or not hasattr(number, "__float__"):
-        if not isinstance(number, int) and not hasattr(number, "__index__"):
-            raise TypeError(f"expected a number, {type(item).__name__} found")
+    numeric = hasattr(number, "__float__") or hasattr(number, "__index__")
+    if not numeric or isinstance(number, str | bytes):  # NumPy's strings claim to be floats
+        raise TypeError(f"expected a number, {type(item).__name__} found")
     try:
         return float(number)
     except OverflowError:

@@ -58,9 +58,9 @@ def parse(description: Description) -> Wanted | None:
         return None
     if isinstance(description, list | tuple):
         return dict.fromkeys(description)
-    if not hasattr(description, "items"):
+    if not isinstance(description, Mapping):
         raise TypeError(
-            f"description must be a list of names or a dict of names to types, "
+            "description must be a list of names or a dict of names to types, "
             f"not {type(description).__name__}"
         )
     return {

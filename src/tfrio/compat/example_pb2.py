@@ -48,7 +48,10 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str, bool], ...]] = {
         ("feature_lists", 2, "FeatureLists", False),
     ),
 }
-_MAPS = {"Features": ("FeatureEntry", "Feature"), "FeatureLists": ("FeatureListEntry", "FeatureList")}
+_MAPS = {
+    "Features": ("FeatureEntry", "Feature"),
+    "FeatureLists": ("FeatureListEntry", "FeatureList"),
+}
 
 
 def _add_field(

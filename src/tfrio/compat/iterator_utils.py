@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["cycle", "sample_iterators", "shuffle_iterator"]
 
@@ -52,11 +53,11 @@ def draws(generator: Generator | None) -> Draws:
         TypeError: Something else than a NumPy generator.
     """
     if generator is None:
-        return np.random  # type: ignore[return-value]
+        return np.random
     if isinstance(generator, np.random.Generator):
-        return _GeneratorDraws(generator)  # type: ignore[return-value]
+        return _GeneratorDraws(generator)
     if isinstance(generator, np.random.RandomState):
-        return generator  # type: ignore[return-value]
+        return generator
     raise TypeError(
         f"generator must be a numpy.random.Generator or RandomState, not "
         f"{type(generator).__name__}; np.random.default_rng(seed) makes one"
@@ -81,7 +82,7 @@ def cycle(iterator_fn: Callable[[], Iterable[T]]) -> Iterator[T]:
             yield item
 
 
-def _checked(ratios: Sequence[float], count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _checked(ratios: Sequence[float], count: int) -> npt.NDArray[np.float64]:
     """Return the ratios scaled to the sum 1, or say what is wrong with them."""
     weights = np.asarray(ratios, dtype=np.float64)
     if weights.shape != (count,):
@@ -90,7 +91,8 @@ def _checked(ratios: Sequence[float], count: int) -> np.ndarray[Any, np.dtype[np
         raise ValueError(
             f"ratios must be finite, none negative and their sum above 0; got {ratios!r}"
         )
-    return weights / weights.sum()
+    scaled: npt.NDArray[np.float64] = weights / weights.sum()
+    return scaled
 
 
 def sample_iterators(
@@ -161,12 +163,12 @@ def shuffle_iterator(
             f"Number of elements in the iterator is less than the queue size (N={queue_size}).",
             stacklevel=2,
         )
-    dry = object()
     while queue:
         # The draw comes before the pull: a source that draws too sees the same numbers as ever.
         drawn = rng.randint(len(queue))
-        item = next(source, dry)
-        if item is dry:
+        try:
+            item = next(source)
+        except StopIteration:
             yield queue.pop(drawn)
         else:
             old, queue[drawn] = queue[drawn], item

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrio import _core
 from tfrio.compat._messages import extract_feature_dict, process_feature
 from tfrio.compat._rows import RowDecoder
 from tfrio.compat._shards import planned_parts
-from tfrio.compat._stream import PartStream, checked_compression, source_of
+from tfrio.compat._stream import checked_compression, open_part, source_of
 from tfrio.compat._wanted import parse
 from tfrio.compat.iterator_utils import sample_iterators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tfrio.compat._stream import PartStream
     from tfrio.compat._wanted import Description
     from tfrio.compat.iterator_utils import Generator
 
@@ -30,25 +31,45 @@ __all__ = [
 
 # Records are handed out over copies of this many bytes: one that is kept keeps no more alive.
 _PIECE = 64 << 10
-_FRAME = 16
+# A mix of more files than this holds none open between batches.
+_MOST_OPEN = 32
 
 
-def _streams(
-    data_path: Any,
-    index_path: Any,
-    shard: Sequence[int] | None,
-    compression_type: str | None,
-    generator: Generator | None,
-) -> Iterator[PartStream]:
+class _Source(NamedTuple):
+    """What one pass reads, and how."""
+
+    data_path: Any
+    index_path: Any
+    shard: Sequence[int] | None
+    compression_type: str | None
+    verify: bool
+    generator: Generator | None
+    brief: bool = False
+    """Whether to hold no file open between batches."""
+
+
+def _streams(source: _Source) -> Iterator[PartStream]:
     """Open the parts of a file that one pass reads, one after the other."""
-    compression = checked_compression(compression_type)
-    source = source_of(data_path)
+    compression = checked_compression(source.compression_type)
+    path = source_of(source.data_path)
     parts = planned_parts(
-        source, index_path, shard, compression=compression, generator=generator
+        path,
+        source.index_path,
+        source.shard,
+        compression=compression,
+        generator=source.generator,
     )
     for part in parts:
-        with PartStream(source, part, compression) as stream:
+        with open_part(path, part, compression, brief=source.brief) as stream:
             yield stream
+
+
+def _rows(source: _Source, description: Description, lists: Description) -> Iterator[Any]:
+    """Decode a pass; ``lists`` None: Examples, else SequenceExamples."""
+    sequence = lists is not None
+    decoder = RowDecoder(parse(description), parse(lists), sequence=sequence, verify=source.verify)
+    for stream in _streams(source):
+        yield from decoder.rows(stream)
 
 
 def _payloads(stream: PartStream, verify: bool) -> Iterator[memoryview]:
@@ -98,7 +119,8 @@ def tfrecord_iterator(
         FileNotFoundError: No such file or index.
         ValueError: An impossible shard or an unknown compression.
     """
-    for stream in _streams(data_path, index_path, shard, compression_type, generator):
+    source = _Source(data_path, index_path, shard, compression_type, verify, generator)
+    for stream in _streams(source):
         yield from _payloads(stream, verify)
 
 
@@ -124,9 +146,9 @@ def example_loader(
         verify: As for ``tfrecord_iterator``.
         generator: As for ``tfrecord_iterator``.
 
-    Yields:
-        Dicts of int64 or float32 arrays (values,), ``bytes`` for one byte string, arrays of
-        objects (values,) for several.
+    Returns:
+        An iterator of dicts of int64 or float32 arrays (values,), ``bytes`` for one byte string,
+        arrays of objects (values,) for several. Errors come as it is read.
 
     Raises:
         RuntimeError: A record is damaged or cut.
@@ -134,9 +156,8 @@ def example_loader(
         TypeError: A feature is stored as another type.
         DecodeError: A payload is no Example.
     """
-    decoder = RowDecoder(parse(description), verify=verify)
-    for stream in _streams(data_path, index_path, shard, compression_type, generator):
-        yield from decoder.rows(stream)
+    source = _Source(data_path, index_path, shard, compression_type, verify, generator)
+    return _rows(source, description, None)
 
 
 def sequence_loader(
@@ -162,9 +183,9 @@ def sequence_loader(
         verify: As for ``tfrecord_iterator``.
         generator: As for ``tfrecord_iterator``.
 
-    Yields:
-        Pairs of the context as ``example_loader`` gives it, and a dict of lists with one such
-        value per step.
+    Returns:
+        An iterator of pairs of the context as ``example_loader`` gives it, and a dict of lists
+        with one such value per step.
 
     Raises:
         RuntimeError: A record is damaged or cut.
@@ -172,11 +193,8 @@ def sequence_loader(
         TypeError: A feature is stored as another type.
         DecodeError: A payload is no SequenceExample.
     """
-    decoder = RowDecoder(
-        parse(context_description), parse(features_description), sequence=True, verify=verify
-    )
-    for stream in _streams(data_path, index_path, shard, compression_type, generator):
-        yield from decoder.rows(stream)
+    source = _Source(data_path, index_path, shard, compression_type, verify, generator)
+    return _rows(source, context_description, features_description or [])
 
 
 def tfrecord_loader(
@@ -207,26 +225,8 @@ def tfrecord_loader(
         An iterator of dicts, or of pairs (context, feature lists). Nothing is opened or checked
         before its first ``next``.
     """
-    if sequence_description is not None:
-        return sequence_loader(
-            data_path,
-            index_path,
-            description,
-            sequence_description,
-            shard,
-            compression_type,
-            verify=verify,
-            generator=generator,
-        )
-    return example_loader(
-        data_path,
-        index_path,
-        description,
-        shard,
-        compression_type,
-        verify=verify,
-        generator=generator,
-    )
+    source = _Source(data_path, index_path, shard, compression_type, verify, generator)
+    return _rows(source, description, sequence_description)
 
 
 def multi_tfrecord_loader(
@@ -259,18 +259,13 @@ def multi_tfrecord_loader(
     Returns:
         An iterator as ``tfrecord_loader`` gives it. It ends when no split has a record to give.
     """
+    brief = len(splits) > _MOST_OPEN
 
     def loader(split: str) -> Callable[[], Iterator[Any]]:
-        return lambda: tfrecord_loader(
-            data_pattern.format(split),
-            index_pattern.format(split) if index_pattern is not None else None,
-            description,
-            shard,
-            sequence_description,
-            compression_type,
-            verify=verify,
-            generator=generator,
-        )
+        path = data_pattern.format(split)
+        index = None if index_pattern is None else index_pattern.format(split)
+        source = _Source(path, index, shard, compression_type, verify, generator, brief)
+        return lambda: _rows(source, description, sequence_description)
 
     loaders = [loader(split) for split in splits.keys()]  # noqa: SIM118 (a list is refused here)
     return sample_iterators(loaders, list(splits.values()), infinite, generator=generator)
