@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfrio import storage
 from tfrio.errors import EncodeError, GeoError, TfrioWarning, UsageError
 from tfrio.examples.columns import Batch, Ragged
 from tfrio.examples.writer import Writer
@@ -129,6 +130,8 @@ def export_table(
     fields = apply_types(select(table.fields, selectors), types)
     job = _Export(table, fields, xy=xy, crs=crs or table.crs, dtype=dtype, strict=strict, fill=fill)
     path = f"{prefix_of(os.fspath(prefix))}.tfrecord.gz"
+    if not storage.is_remote(path):
+        storage.local_path(path).parent.mkdir(parents=True, exist_ok=True)
     with Writer(path) as writer:
         for batch in job.batches():
             writer.write_batch(batch)
