@@ -69,8 +69,9 @@ def decode_tensor(data: bytes) -> Array:
     if number not in _DTYPES and number != _BFLOAT16:
         name = _NAMES.get(number, f"type number {number}")
         raise DecodeError(f"a TensorProto of {name} cannot become an array of numbers")
-    flat = _from_content(number, content) if content else _from_values(number, values)
-    return _shaped(flat, shape)
+    if content:
+        return _shaped(_from_content(number, content), shape)
+    return _shaped(_repeated(_from_values(number, values), shape), shape)
 
 
 def encode_tensor(array: Array) -> bytes:
@@ -121,15 +122,20 @@ def _widened(bits: Array) -> Array:
     return wide
 
 
-def _shaped(flat: Array, shape: tuple[int, ...]) -> Array:
+def _repeated(flat: Array, shape: tuple[int, ...]) -> Array:
+    """Return typed values with the last repeated: that is how constant tensors are stored."""
     size = math.prod(shape)
-    if len(flat) == size:
-        return flat.reshape(shape)
-    if len(flat) == 1:  # the writer stores a constant tensor as one value
-        return np.broadcast_to(flat, shape)
-    if 1 < len(flat) < size and size * flat.itemsize < 1 << 31:  # the last value is repeated
-        return np.concatenate([flat, np.repeat(flat[-1:], size - len(flat))]).reshape(shape)
-    raise DecodeError(f"TensorProto: {len(flat)} values cannot form {shape}")
+    if len(flat) == 1:
+        return np.broadcast_to(flat, (size,))
+    if 1 < len(flat) < size and size * flat.itemsize < 1 << 31:
+        return np.concatenate([flat, np.repeat(flat[-1:], size - len(flat))])
+    return flat
+
+
+def _shaped(flat: Array, shape: tuple[int, ...]) -> Array:
+    if len(flat) != math.prod(shape):
+        raise DecodeError(f"TensorProto: {len(flat)} values cannot form {shape}")
+    return flat.reshape(shape)
 
 
 def _shape(data: bytes) -> tuple[int, ...]:
