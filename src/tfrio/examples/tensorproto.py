@@ -38,7 +38,10 @@ _NAMES: Final = {7: "string", 8: "complex64", 18: "complex128", 20: "resource", 
 
 # tensorflow/core/framework/tensor.proto: the typed value lists, used instead of tensor_content.
 _FLOAT_VAL, _DOUBLE_VAL, _HALF_VAL = 5, 6, 13
-_VARINT_VALS: Final = frozenset({7, 10, 11, 16, 17})
+# Wire types each may have: packed, or one value at a time.
+_WIRES: Final = {_FLOAT_VAL: (2, 5), _DOUBLE_VAL: (1, 2)} | dict.fromkeys(
+    (7, 10, 11, _HALF_VAL, 16, 17), (0, 2)
+)
 
 
 def decode_tensor(data: bytes) -> Array:
@@ -64,7 +67,7 @@ def decode_tensor(data: bytes) -> Array:
             shape = _shape(value)
         elif field == 4 and wire == 2:
             content = value
-        elif field in (_FLOAT_VAL, _DOUBLE_VAL, _HALF_VAL) or field in _VARINT_VALS:
+        elif wire in _WIRES.get(field, ()):
             values.extend(_typed(field, wire, value))
     if number not in _DTYPES and number != _BFLOAT16:
         name = _NAMES.get(number, f"type number {number}")
