@@ -9,27 +9,43 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tfrio.geo.arrays import array_source
     from tfrio.geo.assemble import import_image
-    from tfrio.geo.export import export_image
+    from tfrio.geo.export import export_image, export_images
     from tfrio.geo.grid import PatchGrid
+    from tfrio.geo.labels import Labels
     from tfrio.geo.manifest import Manifest, read_manifest
     from tfrio.geo.mixer import Mixer, read_mixer
+    from tfrio.geo.points import PatchesAt, Split
+    from tfrio.geo.report import ExportReport
 
 __all__ = [
+    "ExportReport",
+    "Labels",
     "Manifest",
     "Mixer",
     "PatchGrid",
+    "PatchesAt",
+    "Split",
+    "array_source",
     "export_image",
+    "export_images",
     "import_image",
     "read_manifest",
     "read_mixer",
 ]
 
 _HOMES = {
+    "ExportReport": "report",
+    "Labels": "labels",
     "Manifest": "manifest",
     "Mixer": "mixer",
     "PatchGrid": "grid",
+    "PatchesAt": "points",
+    "Split": "points",
+    "array_source": "arrays",
     "export_image": "export",
+    "export_images": "export",
     "import_image": "assemble",
     "read_manifest": "manifest",
     "read_mixer": "mixer",

@@ -1,0 +1,123 @@
+"""Pure arithmetic of an export: records into shards, patches into windows to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tfrio.geo.grid import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrio.types import XY
+
+__all__ = ["Batch", "Origins", "Span", "batches", "records_per_shard", "runs", "shard_spans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Records [start, stop) of an export."""
+
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return self.stop - self.start
+
+
+def records_per_shard(max_file_size: int, record_size: int) -> int:
+    """Return how many records fit into a shard: rounded down, but at least one.
+
+    Args:
+        max_file_size: Bytes of a shard before compression.
+        record_size: Bytes of the largest record, its 16 bytes of framing included.
+    """
+    return max(max_file_size // record_size, 1)
+
+
+def shard_spans(records: int, per_shard: int) -> list[Span]:
+    """Divide records among shards, in order, all but the last one full."""
+    starts = range(0, records, per_shard)
+    return [Span(start, min(start + per_shard, records)) for start in starts]
+
+
+class Origins(Protocol):
+    """Upper left pixel (column, row) of each patch, by position: a list, or computed."""
+
+    def __getitem__(self, position: int, /) -> tuple[int, int]:
+        """Return (column, row)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Patches read as one window.
+
+    Args:
+        first: Position of the first patch among those written.
+        origins: Upper left pixel (column, row) of each patch, without margin; one row for all.
+        window: Pixels to read, margins included.
+    """
+
+    first: int
+    origins: tuple[tuple[int, int], ...]
+    window: Window
+
+
+def batches(
+    origins: Origins, span: Span, patch: XY, margin: XY, max_pixels: int
+) -> Iterator[Batch]:
+    """Group patches that follow one another in a row of the raster.
+
+    Args:
+        origins: Upper left pixel (column, row) of every patch written, in order.
+        span: The patches to group, by position.
+        patch: Patch (x, y) without margin.
+        margin: Margin (x, y) on each side.
+        max_pixels: Pixels of a window, unless one patch alone has more.
+
+    Yields:
+        Batches that hold each patch once, in order.
+    """
+    start = span.start
+    while start < span.stop:
+        stop = start + 1
+        left, row = origins[start]
+        while stop < span.stop and _joins(origins, stop, row):
+            width = origins[stop][0] + patch.x - left + 2 * margin.x
+            if width * (patch.y + 2 * margin.y) > max_pixels:
+                break
+            stop += 1
+        right = origins[stop - 1][0] + patch.x
+        window = Window(left, row, right - left, patch.y).grown(margin)
+        members = tuple(origins[position] for position in range(start, stop))
+        yield Batch(start, members, window)
+        start = stop
+
+
+def _joins(origins: Origins, index: int, row: int) -> bool:
+    """Tell whether a patch continues the row to the right."""
+    return origins[index][1] == row and origins[index][0] >= origins[index - 1][0]
+
+
+def runs(starts: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Divide ascending starts into runs of one step, so that each can be cut at once.
+
+    Args:
+        starts: First columns of patches.
+
+    Returns:
+        (index of the first, number, step) of each run; the step of a single one is 1.
+    """
+    found: list[tuple[int, int, int]] = []
+    index = 0
+    while index < len(starts):
+        step = starts[index + 1] - starts[index] if index + 1 < len(starts) else 1
+        stop = index + 1
+        while stop < len(starts) and starts[stop] - starts[stop - 1] == step:
+            stop += 1
+        found.append((index, stop - index, step))
+        index = stop
+    return found

@@ -1,0 +1,419 @@
+"""Rasters on disk or behind URLs, through rasterio: GeoTIFF, COG, VRT, NetCDF and others."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tfrio import storage
+from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.frame import Frame
+from tfrio.geo.source import Band, Block, Mask, Pixels, nodata_mask
+from tfrio.types import XY, Affine6
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfrio.geo.grid import Window
+    from tfrio.types import PathLike
+
+__all__ = ["BandSelection", "RasterSource", "crs_text", "open_raster", "raster_environment"]
+
+BandSelection: TypeAlias = Sequence[str | int] | Mapping[str, str | int]
+# GDAL keeps decoded blocks for reuse; its own default of 5 % of the memory would break our
+# promise of a small footprint. One row of 256-pixel tiles of a wide four-band raster fits.
+_CACHE_BYTES = 96 << 20
+_MaskKind = Literal["value", "shared"]
+
+
+@contextlib.contextmanager
+def raster_environment() -> Iterator[None]:
+    """Set up GDAL for reading: a bounded cache, no listing of neighbouring files on servers."""
+    rasterio = require("rasterio", extra="geo")
+    with rasterio.Env(GDAL_CACHEMAX=_CACHE_BYTES, GDAL_DISABLE_READDIR_ON_OPEN="EMPTY_DIR_ON_HTTP"):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class RasterSource:
+    """Bands of one raster.
+
+    Args:
+        path: What rasterio opens.
+        numbers: Raster band numbers of each band; several for an array band.
+        bands: The bands.
+        frame: The grid.
+        extent: Where pixels exist, in pixels of the grid.
+        exact: Whether the raster itself has this grid (False when only control points place it).
+        mask_kind: ``"value"``: by nodata and NaN; ``"shared"``: by an alpha or mask band too.
+        warped: Grid to resample to while reading; its first pixel is the extent's.
+        resampling: Name of the resampling.
+        stamp: Path, size and time of change.
+        source_crs: CRS given by the user for a raster without one.
+    """
+
+    path: str
+    numbers: tuple[tuple[int, ...], ...]
+    bands: tuple[Band, ...]
+    frame: Frame
+    extent: Window
+    exact: bool
+    mask_kind: _MaskKind
+    stamp: str
+    warped: Frame | None = None
+    resampling: str = "nearest"
+    source_crs: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the path."""
+        return self.path
+
+    def on(self, frame: Frame, offset: tuple[int, int]) -> RasterSource:
+        """Return the same pixels on a grid that shares them.
+
+        Args:
+            frame: The new grid.
+            offset: (column, row) of the new grid's first pixel in the old one.
+        """
+        return replace(self, frame=frame, extent=self.extent.moved(-offset[0], -offset[1]))
+
+    def warped_to(self, frame: Frame, margin: XY, resampling: str) -> RasterSource:
+        """Return the raster resampled to another grid while it is read.
+
+        Args:
+            frame: The new grid.
+            margin: Pixels (x, y) needed around it.
+            resampling: Name of a ``rasterio.enums.Resampling``.
+        """
+        extent = frame.window.grown(margin)
+        return replace(
+            self,
+            frame=frame,
+            extent=extent,
+            exact=True,
+            warped=frame.cropped(extent),
+            resampling=resampling,
+        )
+
+    def open(self) -> RasterReader:
+        """Open the raster."""
+        return RasterReader(self)
+
+
+class RasterReader:
+    """An open raster."""
+
+    def __init__(self, source: RasterSource) -> None:
+        self._source = source
+        self._stack = contextlib.ExitStack()
+        with raster_environment():
+            self._dataset = self._stack.enter_context(_open(source.path))
+            if source.warped is not None:
+                self._dataset = self._stack.enter_context(_warp(self._dataset, source))
+        self._groups = _same_dtype(source, self._dataset)
+
+    def read(self, window: Window) -> Block:
+        """Read a window that lies within the source's extent."""
+        extent = self._source.extent
+        place = window.moved(-extent.column, -extent.row)
+        try:
+            with raster_environment():
+                values = self._values(place)
+                shared = self._shared_mask(place)
+        except _rasterio_errors() as error:
+            raise GeoError(
+                f"{self._source.path}: rows {place.row} to {place.bottom - 1} cannot be read "
+                f"({_reason(error)}). The file is damaged or cut: fetch it again",
+                path=self._source.path,
+            ) from error
+        masked = [
+            _mask(pixels, band, shared)
+            for pixels, band in zip(values, self._source.bands, strict=True)
+        ]
+        return Block(values, masked)
+
+    def _values(self, place: Window) -> list[Pixels]:
+        """Read all bands, those of one dtype at once, so that each tile is decoded once."""
+        values: list[Pixels] = [np.empty(0)] * len(self._source.bands)
+        for members, numbers in self._groups:
+            stack = self._dataset.read(numbers, window=_rasterio_window(place))
+            start = 0
+            for member in members:
+                depth = len(self._source.numbers[member])
+                scalar = self._source.bands[member].depth is None
+                values[member] = stack[start] if scalar else stack[start : start + depth]
+                start += depth
+        return values
+
+    def _shared_mask(self, place: Window) -> Mask | None:
+        if self._source.mask_kind != "shared":
+            return None
+        mask = self._dataset.read_masks(1, window=_rasterio_window(place)) == 0
+        return mask if mask.any() else None
+
+    def close(self) -> None:
+        """Close the raster."""
+        self._stack.close()
+
+
+def _mask(pixels: Pixels, band: Band, shared: Mask | None) -> Mask | None:
+    own = nodata_mask(pixels, band.nodata)
+    if shared is None:
+        return own
+    return np.broadcast_to(shared, pixels.shape) if own is None else own | shared
+
+
+def _same_dtype(source: RasterSource, dataset: Any) -> list[tuple[list[int], list[int]]]:
+    """Group bands of one dtype, so that each group is one read: (band indices, raster numbers)."""
+    groups: dict[str, tuple[list[int], list[int]]] = {}
+    for index, numbers in enumerate(source.numbers):
+        members, all_numbers = groups.setdefault(dataset.dtypes[numbers[0] - 1], ([], []))
+        members.append(index)
+        all_numbers.extend(numbers)
+    return list(groups.values())
+
+
+def _rasterio_window(window: Window) -> Any:
+    windows = require("rasterio.windows", extra="geo")
+    return windows.Window(window.column, window.row, window.width, window.height)
+
+
+def _rasterio_errors() -> tuple[type[Exception], ...]:
+    errors = require("rasterio.errors", extra="geo")
+    return (errors.RasterioIOError, errors.RasterioError, errors.WarpOperationError)
+
+
+def _reason(error: BaseException) -> str:
+    """Return what GDAL said, which rasterio keeps as the cause, as one line."""
+    return " ".join(str(error.__cause__ or error).split())
+
+
+def _open(path: str) -> Any:
+    """Open a dataset; what it lacks is told later, in our own words."""
+    rasterio = require("rasterio", extra="geo")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        try:
+            return rasterio.open(path)
+        except rasterio.errors.RasterioIOError as error:
+            local = not storage.is_remote(path) and "://" not in path and ":" not in path[2:]
+            if local and not Path(path).exists():
+                raise FileNotFoundError(f"{path}: no such file") from error
+            raise GeoError(
+                f"{path}: not a raster that can be read ({_reason(error)}). "
+                "Give a GeoTIFF, COG, VRT or another raster that GDAL knows",
+                path=path,
+            ) from error
+
+
+def _warp(dataset: Any, source: RasterSource) -> Any:
+    """Return a dataset resampled to the wanted grid while it is read."""
+    vrt = require("rasterio.vrt", extra="geo")
+    enums = require("rasterio.enums", extra="geo")
+    affine = require("affine", extra="geo")
+    assert source.warped is not None
+    has_nodata = any(band.nodata is not None for band in source.bands)
+    has_alpha = any(interp.name == "alpha" for interp in dataset.colorinterp)
+    control, control_crs = dataset.gcps
+    options: dict[str, Any] = {
+        "crs": source.warped.crs,
+        "transform": affine.Affine(*source.warped.affine),
+        "width": source.warped.size.x,
+        "height": source.warped.size.y,
+        "resampling": getattr(enums.Resampling, source.resampling),
+    }
+    if source.source_crs or (control and not dataset.crs):
+        options["src_crs"] = source.source_crs or control_crs
+    if not has_nodata and not has_alpha:
+        options["add_alpha"] = True  # or pixels beyond the raster would look like valid zeros
+    return vrt.WarpedVRT(dataset, **options)
+
+
+def open_raster(
+    path: PathLike,
+    *,
+    bands: BandSelection | None = None,
+    source_crs: str | None = None,
+) -> RasterSource:
+    """Describe a raster as a source.
+
+    Args:
+        path: File, URL or GDAL name (``netcdf:file.nc:variable``).
+        bands: Bands to take: names or numbers from 1, or a mapping of new name to name, number
+            or ``"3:15"`` (an array band of raster bands 3 to 15, both included). All bands but
+            alpha by default.
+        source_crs: CRS of a raster that does not tell its own.
+
+    Returns:
+        The source.
+
+    Raises:
+        GeoError: The raster cannot be read or has no usable georeference.
+        UsageError: There is no such band.
+    """
+    text = os.fspath(path)
+    with raster_environment(), _open(text) as dataset:
+        _check_readable(dataset, text)
+        frame, exact = _frame(dataset, text, source_crs)
+        shared = _has_shared_mask(dataset)
+        numbers = _select(dataset, text, bands)
+        return RasterSource(
+            path=text,
+            numbers=tuple(numbers.values()),
+            bands=tuple(
+                _band(dataset, name, members, shared, text) for name, members in numbers.items()
+            ),
+            frame=frame,
+            extent=frame.window,
+            exact=exact,
+            mask_kind="shared" if shared else "value",
+            stamp=_stamp(text),
+            source_crs=source_crs,
+        )
+
+
+def _check_readable(dataset: Any, path: str) -> None:
+    if not dataset.count:
+        parts = "; ".join(dataset.subdatasets[:6])
+        more = " ..." if len(dataset.subdatasets) > 6 else ""
+        raise GeoError(
+            f"{path}: holds several rasters, not one. Give one of them, or a list to stack: "
+            f"{parts}{more}"
+            if parts
+            else f"{path}: holds no raster band. Give another file",
+            path=path,
+        )
+
+
+def _frame(dataset: Any, path: str, source_crs: str | None) -> tuple[Frame, bool]:
+    """Return the grid, and whether the raster itself has it."""
+    size = XY(dataset.width, dataset.height)
+    control, control_crs = dataset.gcps
+    crs = source_crs or dataset.crs
+    transform = dataset.transform
+    if control and (transform.is_identity or not dataset.crs):
+        crs = source_crs or control_crs
+        transform = require("rasterio.transform", extra="geo").from_gcps(control)
+    if not crs:
+        raise GeoError(
+            f"{path}: has no CRS. Say which with source_crs, for example source_crs='EPSG:32618'",
+            path=path,
+        )
+    if transform.is_identity:
+        raise GeoError(
+            f"{path}: has a CRS but no transform, so its pixels have no place. "
+            "Set one with `rio edit-info --transform`",
+            path=path,
+        )
+    affine = Affine6(*tuple(transform)[:6])
+    if affine.a * affine.e == affine.b * affine.d:
+        raise GeoError(f"{path}: its transform {tuple(affine)} has pixels of no area", path=path)
+    return Frame(crs_text(crs), affine, size), not control
+
+
+def crs_text(crs: Any) -> str:
+    """Return a CRS as a mixer names it: authority and code where they say it all, else WKT.
+
+    Args:
+        crs: A rasterio CRS, or anything rasterio turns into one.
+
+    Returns:
+        For example ``EPSG:32618``, ``ESRI:102033`` or a WKT.
+
+    Raises:
+        UsageError: Not a CRS.
+    """
+    module = require("rasterio.crs", extra="geo")
+    errors = require("rasterio.errors", extra="geo")
+    try:
+        known = module.CRS.from_user_input(crs)
+        authority = known.to_authority()
+        if authority is not None and module.CRS.from_authority(*authority) == known:
+            return ":".join(authority)
+        return str(known.to_wkt())
+    except errors.CRSError as error:
+        raise UsageError(
+            f"{crs!r} is not a CRS ({_reason(error)}). Give 'EPSG:32618', a WKT or a PROJ string"
+        ) from error
+
+
+def _has_shared_mask(dataset: Any) -> bool:
+    """Tell whether an alpha or a mask band says where all bands are masked."""
+    return any(flag.name == "per_dataset" for flags in dataset.mask_flag_enums for flag in flags)
+
+
+def _select(dataset: Any, path: str, bands: BandSelection | None) -> dict[str, tuple[int, ...]]:
+    """Return the raster band numbers of each band, by band name."""
+    names = _names(dataset)
+    if bands is None:
+        return {
+            name: (number,)
+            for number, name in enumerate(names, 1)
+            if dataset.colorinterp[number - 1].name != "alpha" or dataset.count == 1
+        }
+    if isinstance(bands, str):
+        raise UsageError(f"bands must be a list or a mapping, not the text {bands!r}")
+    if isinstance(bands, Mapping):
+        return {name: _numbers(what, names, path) for name, what in bands.items()}
+    found = [_numbers(what, names, path) for what in bands]
+    return {names[numbers[0] - 1]: numbers for numbers in found}
+
+
+def _names(dataset: Any) -> list[str]:
+    """Return band names: descriptions where all differ, else b1, b2 ... as Earth Engine does."""
+    given = [text.strip() if text else "" for text in dataset.descriptions]
+    names = [text or f"b{number}" for number, text in enumerate(given, 1)]
+    return names if len(set(names)) == len(names) else [f"b{n}" for n in range(1, len(names) + 1)]
+
+
+def _numbers(what: Any, names: list[str], path: str) -> tuple[int, ...]:
+    """Turn a name, a number or a range like "3:15" into raster band numbers."""
+    if isinstance(what, str) and what in names:
+        return (names.index(what) + 1,)
+    first, _, last = str(what).partition(":")
+    try:
+        start, end = int(first), int(last or first)
+    except ValueError:
+        start = end = 0
+    if not 1 <= start <= end <= len(names):
+        raise UsageError(
+            f"{path}: no band {what!r}; bands are {', '.join(names)} (1 to {len(names)})"
+        )
+    return tuple(range(start, end + 1))
+
+
+def _band(dataset: Any, name: str, numbers: tuple[int, ...], shared: bool, path: str) -> Band:
+    dtypes = {dataset.dtypes[number - 1] for number in numbers}
+    if len(dtypes) > 1:
+        raise GeoError(f"{path}: array band {name!r} mixes {', '.join(sorted(dtypes))}", path=path)
+    dtype = dtypes.pop()
+    if np.dtype(dtype).kind not in "biuf":
+        raise GeoError(
+            f"{path}: band {name!r} is {dtype}; TFRecord has no such numbers. Export its real and "
+            "imaginary part, or its amplitude, as bands of their own",
+            path=path,
+        )
+    nodata = dataset.nodatavals[numbers[0] - 1]
+    return Band(
+        name=name,
+        dtype=dtype,
+        nodata=None if nodata is None else float(nodata),
+        depth=None if len(numbers) == 1 else len(numbers),
+        maskable=shared or nodata is not None,
+    )
+
+
+def _stamp(path: str) -> str:
+    local = Path(path)
+    with contextlib.suppress(OSError):
+        status = local.stat()
+        return f"{local.resolve()}:{status.st_size}:{status.st_mtime_ns}"
+    return path
