@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from tfrio.geo.grid import Edge
     from tfrio.geo.labels import Labels
     from tfrio.geo.naming import Naming
-    from tfrio.geo.journal import check_free
-from tfrio.geo.naming import Names
-from tfrio.geo.options import Dtype, Pair
+    from tfrio.geo.options import Dtype, Pair
     from tfrio.geo.points import PatchesAt, Split
     from tfrio.geo.raster import BandSelection
     from tfrio.geo.report import ExportReport
