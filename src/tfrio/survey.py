@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tfrio import _core, storage
-from tfrio.examples.infer import sample_stream
 from tfrio.examples.observe import Observation, Seen
 from tfrio.geo.grid import kernel_candidates
 from tfrio.geo.manifest import read_manifest
 from tfrio.geo.mixer import read_mixer
 from tfrio.geo.naming import ExportNames, group_exports
-from tfrio.records.reader import RecordStream, read_records
+from tfrio.records.reader import read_records
 from tfrio.records.verify import VerifyReport, verify
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tfrio.types import XY, PathsLike
 
 __all__ = ["Content", "ExportInfo", "FeatureInfo", "InfoReport", "info"]
+
+# Looked into in each file: enough to see what varies, and no more than 16 MiB of large patches.
+_SAMPLE_RECORDS = 1000
+_SAMPLE_BYTES = 16 << 20
 
 Content: TypeAlias = Literal["empty", "example", "sequence", "other"]
 
@@ -146,11 +150,14 @@ def info(
     """
     checks = verify(paths, threads=threads, progress=progress)
     readable = [file.path for file in checks.files if not file.problem]
-    content = _content(readable)
+    content: Content = "empty"
     seen = Observation()
-    for path in readable if content in ("example", "sequence") else ():
-        with RecordStream(path) as stream:
-            seen.join(sample_stream(stream))
+    for path in readable:
+        payloads = list(_first(path))
+        if payloads and content == "empty":
+            content = cast("Content", _core.classify(payloads[0]))
+        if content in ("example", "sequence"):
+            seen.join(_looked_into(path, payloads))
     return InfoReport(
         content=content,
         checks=checks,
@@ -160,12 +167,25 @@ def info(
     )
 
 
-def _content(paths: list[str]) -> Content:
-    """Classify the first sound payload."""
-    for path in paths:
-        for payload in read_records(path, errors="skip"):
-            return cast("Content", _core.classify(payload))
-    return "empty"
+def _first(path: str) -> Iterator[bytes]:
+    """Yield the first sound payloads of a file."""
+    room = _SAMPLE_BYTES
+    records = read_records(path, errors="return")
+    sound = (record for record in records if isinstance(record, bytes))
+    for payload in islice(sound, _SAMPLE_RECORDS):
+        yield payload
+        room -= len(payload)
+        if room <= 0:
+            return
+
+
+def _looked_into(path: str, payloads: list[bytes]) -> Observation:
+    """Learn the features of payloads, up to the first that is no Example."""
+    scanner = _core.SchemaScanner(sequence=True)
+    feed = scanner.feed(_core.frame(payloads), final=True)
+    seen = Observation()
+    seen.add(scanner.result(), feed.records, path=path)
+    return seen
 
 
 def _feature(seen: Seen, records: int) -> FeatureInfo:

@@ -39,7 +39,7 @@ def head_command(
     missing = False
     for record, row in enumerate(_rows(paths, number)):
         shown = {name: row.get(name) for name in asked} if asked else row
-        missing |= None in shown.values()
+        missing |= any(value is None for value in shown.values())
         if as_json:
             _print_json(shown)
         else:
