@@ -108,13 +108,11 @@ def _image_options(options: dict[str, Any]) -> dict[str, Any]:
     """Translate the command's options to those of ``export_image``."""
     given = dict(options)
     dask, processes = given.pop("dask"), given.pop("processes")
-    return {
-        **given,
-        "bands": _bands(given["bands"]),
-        "compressed": not given.pop("uncompressed"),
-        "executor": dask or ("processes" if processes else "threads"),
-        "tensor_depths": as_mapping(given.pop("tensor_depth"), int),
-    }
+    given["bands"] = _bands(given["bands"])
+    given["compressed"] = not given.pop("uncompressed")
+    given["executor"] = dask or ("processes" if processes else "threads")
+    given["tensor_depths"] = as_mapping(given.pop("tensor_depth"), int)
+    return given
 
 
 def _bands(text: str | None) -> list[str | int] | None:

@@ -123,12 +123,13 @@ class Road:
         must(damage.findings(self.folder / "export") == [], "the export is not clean")
         flipped = damage.flip_bit(export, self.folder / "damaged", shard=1, byte=20_000, bit=3)
         deleted = damage.delete_shard(export, self.folder / "incomplete", shard=2)
-        for path in (flipped, deleted):
-            found = damage.findings(path.parent)
-            must(any(path.name in line for line in found), f"{path} was not found out")
+        wrong = "\n".join(damage.findings(flipped.parent))
+        must(flipped.name in wrong, f"the flipped bit in {flipped} was not found")
+        missing = "\n".join(damage.findings(deleted.parent))
+        must("missing shard 00002" in missing, f"{deleted} was not missed")
         return (
             f"clean. One bit flipped in a copy: found in {flipped.name}. "
-            f"One shard deleted in another: {deleted.name} is named"
+            "One shard deleted in another: shard 00002 is named as missing"
         )
 
     def train(self) -> str:
