@@ -43,6 +43,10 @@ class Chunk:
     """Records of the plan behind each batch; more than rows where damaged ones were skipped."""
     padding: NDArray[np.bool_] | None
     """True where a record is repeated to make the ranks equal, shape (rows,); None: nowhere."""
+    file: NDArray[np.int32]
+    """File of each row, shape (rows,)."""
+    record: Int64
+    """Record number within its file of each row, shape (rows,)."""
 
 
 class _Task(NamedTuple):
@@ -107,13 +111,13 @@ class Reader:
         record = self.sources.numbers(task.picks)
         batch, kept = self._decoder().decode(frames, self.sources.files, task.picks.file, record)
         sizes = task.sizes.tolist()
-        padding = None if task.picks.real.all() else ~task.picks.real
-        if kept is None:
-            return Chunk(batch, sizes, sizes, padding)
-        ends = np.cumsum(task.sizes)
-        so_far = np.concatenate([[0], np.cumsum(kept)])
-        rows = np.diff(np.concatenate([[0], so_far[ends]])).tolist()
-        return Chunk(batch, rows, sizes, None if padding is None else padding[kept])
+        file, real = task.picks.file, task.picks.real
+        rows = sizes
+        if kept is not None:
+            so_far = np.concatenate([[0], np.cumsum(kept)])
+            rows = np.diff(so_far[np.cumsum([0, *sizes])]).tolist()
+            file, record, real = file[kept], record[kept], real[kept]
+        return Chunk(batch, rows, sizes, None if real.all() else ~real, file, record)
 
     def _decoder(self) -> Decoder:
         """Return this thread's decoder."""

@@ -108,9 +108,12 @@ class Opened:
     digest: str = field(init=False)
     starts: Int64 = field(init=False)
     """Record number at which each file begins, and the total, shape (files + 1,)."""
+    whole_starts: Int64 = field(init=False)
+    """The same with the records that are not used."""
 
     def __post_init__(self) -> None:
         self.starts = np.cumsum([0, *self.sources.counts], dtype=np.int64)
+        self.whole_starts = np.cumsum([0, *(f.count for f in self.sources.files)], dtype=np.int64)
         sizes = [file.size for file in self.sources.files]
         counts = [file.count for file in self.sources.files]
         names = stable_names(self.paths)

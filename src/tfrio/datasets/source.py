@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from tfrio.errors import CorruptRecordError
+from tfrio.records.reader import RecordStream
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,13 +22,15 @@ if TYPE_CHECKING:
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Picks
 
-__all__ = ["Frames", "RecordSource", "Sources", "run_length"]
+__all__ = ["ForwardFrames", "Frames", "RecordSource", "Sources", "run_length"]
 
 Held: TypeAlias = "tuple[Any, Int64]"
 
-# A stretch of a file that cannot be entered in the middle: long enough to be worth a call.
+# Records that lie in about so many bytes are read at once.
 RUN_BYTES = 1 << 20
-RUN_RECORDS = 64
+
+# Files smaller than this are read whole where they cannot be entered in the middle.
+WHOLE_BYTES = 4 << 20
 
 # Stretches that may be held at once where the order does not name them; above this the records
 # are copied out of each stretch instead.
@@ -82,18 +87,61 @@ class Frames(NamedTuple):
     starts: Int64
 
 
-def run_length(data_size: int, count: int) -> int:
+def run_length(source: RecordSource) -> int:
     """Return how many records of a file to read at once, from its mean record size."""
-    mean = max(1, data_size // max(1, count))
-    return max(1, min(RUN_RECORDS, RUN_BYTES // mean))
+    mean = max(1, source.data_size // max(1, source.count))
+    return max(1, RUN_BYTES // mean)
+
+
+def _forward_only(source: RecordSource) -> bool:
+    """Return whether a file can only be read from its beginning (a compressed one, far away)."""
+    return not source.mapped and source.blocks.size <= 1 and source.data_size > WHOLE_BYTES
 
 
 def _edges(source: RecordSource) -> Int64:
     """Return the record numbers at which the stretches of a file begin, and its count."""
     inner = source.blocks
-    if inner.size <= 1:
-        inner = np.arange(0, source.count, run_length(source.data_size, source.count))
+    if source.mapped or inner.size == source.count or _forward_only(source):
+        inner = np.arange(0, source.count, run_length(source))
     return np.append(inner, source.count).astype(np.int64)
+
+
+class ForwardFrames:
+    """Read a file front to back, run by run; going back begins anew."""
+
+    def __init__(self, source: RecordSource) -> None:
+        self._source = source
+        self._stream: RecordStream | None = None
+
+    def frames(self, start: int, stop: int) -> Held:
+        """Return the framed records of a run and their header offsets (see ``RecordSource``)."""
+        source = self._source
+        offsets = np.array([source.offset(record) for record in range(start, stop)], np.int64)
+        first = int(offsets[0])
+        end = source.offset(stop) if stop < source.count else source.data_size
+        if self._stream is None or self._stream.position > first:
+            self.close()
+            self._stream = RecordStream(source.path)
+        run = bytearray()
+        while len(run) < end - first:
+            stream = self._stream
+            at = first + len(run) - stream.position
+            run += stream.buffer[at : end - stream.position] if at >= 0 else b""
+            # What the next run needs is left in the window.
+            stream.advance(min(len(stream.buffer), end - stream.position), 0)
+            if len(run) < end - first and not stream.fill():
+                raise CorruptRecordError(
+                    f"{source.path}: ends at byte {stream.position} of {source.data_size}; was it "
+                    "cut short since it was indexed?",
+                    path=source.path,
+                )
+        return bytes(run), offsets - first
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
 
 class Sources:
@@ -115,6 +163,7 @@ class Sources:
         ]
         self._edges: dict[int, Int64] = {}
         self._held: dict[tuple[int, int], Held] = {}
+        self._forward: dict[int, ForwardFrames] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -133,10 +182,7 @@ class Sources:
     @property
     def seekable(self) -> bool:
         """Return whether every file can be entered in the middle."""
-        return all(
-            file.mapped or file.blocks.size > 1 or file.data_size <= RUN_BYTES
-            for file in self.files
-        )
+        return not any(_forward_only(file) for file in self.files)
 
     @property
     def mean_size(self) -> int:
@@ -147,10 +193,8 @@ class Sources:
     def blocks(self) -> Int64:
         """Return the record numbers (of the records used) at which blocks begin."""
         parts, before = [np.empty(0, np.int64)], 0
-        for number, file in enumerate(self.files):
+        for number in range(len(self.files)):
             inner = self._edges_of(number)[:-1]
-            if file.mapped:
-                inner = np.arange(0, file.count, run_length(file.data_size, file.count))
             if self.selection is not None:
                 inner = np.unique(np.searchsorted(self.selection[number], inner))
             parts.append(before + inner[inner < self.counts[number]])
@@ -237,8 +281,13 @@ class Sources:
         return int(source.data_size * share)
 
     def _read(self, file: int, stretch: int) -> Held:
-        edges = self._edges_of(file)
-        return self.files[file].frames(int(edges[stretch]), int(edges[stretch + 1]))
+        first, last = self._edges_of(file)[stretch : stretch + 2].tolist()
+        source = self.files[file]
+        if not _forward_only(source):
+            return source.frames(first, last)
+        if file not in self._forward:
+            self._forward[file] = ForwardFrames(source)
+        return self._forward[file].frames(first, last)
 
     def _hold(self, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], Held]:
         """Return the stretches wanted, reading what is missing front to back; drop the others."""
@@ -257,11 +306,13 @@ class Sources:
         for key in sorted(wanted):
             with self._lock:
                 buffer, starts = self._read(*key)
-            ends = np.append(starts[1:], len(buffer))
             view = memoryview(buffer)
             inner = records[wanted[key]] - self._edges_of(key[0])[key[1]]
             for place, number in zip(wanted[key].tolist(), inner.tolist(), strict=True):
                 out.which[place] = len(out.buffers)
                 out.starts[place] = len(copied)
-                copied += view[starts[number] : ends[number]]
+                first = int(starts[number])
+                copied += view[
+                    first : first + int.from_bytes(view[first : first + 8], "little") + 16
+                ]
         out.buffers.append(copied)

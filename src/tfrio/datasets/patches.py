@@ -1,0 +1,405 @@
+"""Datasets of image patches: bands as one tensor, label, mask, and where each patch lies.
+
+Imports torch; only ``tfrio.torch`` and what it loads may import this module.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from tfrio.datasets.tensors import TensorBatch, TensorMaker
+from tfrio.datasets.torch_data import TFRecordDataset
+from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning, UsageError
+from tfrio.examples.schema import Feature, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tfrio.datasets.order import Int64
+    from tfrio.datasets.plan import Uneven
+    from tfrio.datasets.reader import Chunk
+    from tfrio.datasets.setup import ShuffleLike
+    from tfrio.types import Affine6, Shape
+
+__all__ = ["BandLayout", "PatchDataset", "PatchLayout", "predictions"]
+
+Floats = "NDArray[np.float32]"
+
+
+@dataclass(frozen=True, slots=True)
+class BandLayout:
+    """Where one band is stored."""
+
+    name: str
+    feature: str
+    kind: Literal["bytes", "float", "int64"]
+    dtype: str
+    """NumPy type of bytes values."""
+    plane: int = 0
+    """First plane of the band within its feature."""
+    depth: int = 1
+    """Planes of the band; more than one for an array band."""
+    mean: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatchLayout:
+    """What an export's records hold and where its patches lie."""
+
+    paths: tuple[str, ...]
+    bands: tuple[BandLayout, ...]
+    stored: Shape
+    """Shape of a stored patch, margins included."""
+    margin: Shape
+    """Margin (rows, columns) on each side."""
+    affine: Affine6
+    """From pixel to map, of the grid without margins."""
+    cells: Int64
+    """Grid row, grid column, pixel row and pixel column of each patch, shape (patches, 4)."""
+    index_feature: str = ""
+    """int64 feature with the patch's index; none: the records are in order."""
+    written: Int64 | None = None
+    """Index of the patch of each record, where some patches were left out."""
+    masked: Callable[[int], NDArray[np.bool_]] | None = None
+    """Where a patch is masked: booleans (bands, height, width) without margins."""
+
+    def schema(self, names: Sequence[str]) -> Schema:
+        """Return the schema of the features that hold these bands.
+
+        Args:
+            names: Names of bands.
+
+        Returns:
+            The schema, with the index feature where there is one.
+
+        Raises:
+            MissingFeatureError: There is no such band; the message lists those there are.
+        """
+        known = {band.name: band for band in self.bands}
+        features: dict[str, Feature | str] = {}
+        for name in names:
+            if name not in known:
+                raise MissingFeatureError(f"no band '{name}'; there are: {sorted(known)}")
+            features[known[name].feature] = self._feature(known[name].feature)
+        if self.index_feature:
+            features[self.index_feature] = Feature("int64", ())
+        return Schema(features)  # type: ignore[arg-type]
+
+    def _feature(self, name: str) -> Feature:
+        bands = [band for band in self.bands if band.feature == name]
+        planes = sum(band.depth for band in bands)
+        shape: tuple[int, ...] = (planes, self.stored.height, self.stored.width)
+        first = bands[0]
+        if first.kind == "bytes":
+            return Feature("bytes", shape, codec="raw", dtype=first.dtype)
+        return Feature(first.kind, shape)
+
+    def transforms(self, index: Int64, *, margin: bool) -> NDArray[np.float64]:
+        """Return the six affine terms of each patch, shape (n, 6).
+
+        Args:
+            index: Index of each patch, shape (n,).
+            margin: Whether the upper left pixel is that of the margin.
+        """
+        a, b, c, d, e, f = self.affine
+        row = self.cells[index, 2] - (self.margin.height if margin else 0)
+        column = self.cells[index, 3] - (self.margin.width if margin else 0)
+        terms = np.tile(np.array(self.affine, np.float64), (index.size, 1))
+        terms[:, 2] = c + a * column + b * row
+        terms[:, 5] = f + d * column + e * row
+        return terms
+
+
+class PatchMaker(TensorMaker):
+    """Make batches of patches from decoded features (see ``PatchDataset``)."""
+
+    def __init__(self, layout: PatchLayout, schema: Schema, starts: Int64, view: _View) -> None:
+        super().__init__(schema, ragged="lists", marks=view.marks)
+        self._layout = layout
+        self._starts = starts
+        self._view = view
+        self._warned = False
+
+    def _columns(self, chunk: Chunk) -> dict[str, Any]:
+        layout, view = self._layout, self._view
+        index = self._index(chunk)
+        image = self._stack(chunk, view.bands)
+        mask = self._mask(index, image)
+        self._normalise(image, mask)
+        columns: dict[str, Any] = {"image": self._cropped(image)}
+        if view.label is not None:
+            label = self._stack(chunk, (view.label,), dtype=view.label_dtype)[:, 0]
+            columns["label"] = self._cropped(label)
+        columns["mask"] = self._cropped(mask)
+        columns["index"] = index
+        columns["row"], columns["col"] = layout.cells[index, 0], layout.cells[index, 1]
+        columns["transform"] = layout.transforms(index, margin=not view.crop)
+        if self._marks:
+            none = np.zeros(index.size, np.bool_)
+            columns["padding"] = none if chunk.padding is None else chunk.padding
+        return {name: self.array(values) for name, values in columns.items()}
+
+    def _index(self, chunk: Chunk) -> Int64:
+        if self._layout.index_feature:
+            found: Int64 = chunk.batch[self._layout.index_feature]
+            return found
+        order: Int64 = self._starts[chunk.file] + chunk.record
+        index: Int64 = order if self._layout.written is None else self._layout.written[order]
+        return index
+
+    def _stack(
+        self, chunk: Chunk, bands: Sequence[BandLayout], *, dtype: str | None = "float32"
+    ) -> NDArray[Any]:
+        """Return bands as one array (rows, planes, height, width)."""
+        parts = [chunk.batch[b.feature][:, b.plane : b.plane + b.depth] for b in bands]
+        if len(parts) == 1:
+            only: NDArray[Any] = parts[0].astype(dtype or parts[0].dtype, copy=False)
+            return only
+        planes = sum(band.depth for band in bands)
+        stored = self._layout.stored
+        out = np.empty((chunk.batch.rows, planes, stored.height, stored.width), dtype)
+        at = 0
+        for band, part in zip(bands, parts, strict=True):
+            out[:, at : at + band.depth] = part
+            at += band.depth
+        return out
+
+    def _mask(self, index: Int64, image: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return True where no band of the image is masked or NaN, (rows, height, width)."""
+        bad = np.isnan(image)
+        self._count_nans(bad)
+        valid: NDArray[np.bool_] = ~bad.any(axis=1)
+        if self._layout.masked is not None:
+            top, left = self._layout.margin.height, self._layout.margin.width
+            wanted = [self._layout.bands.index(band) for band in self._view.bands]
+            for row, patch in enumerate(index.tolist()):
+                masked = self._layout.masked(patch)[wanted].any(axis=0)
+                height, width = masked.shape
+                valid[row, top : top + height, left : left + width] &= ~masked
+        return valid
+
+    def _count_nans(self, bad: NDArray[np.bool_]) -> None:
+        if self._warned or self._view.nan_to is not None or not bad.any():
+            return
+        self._warned = True
+        share = 100 * bad.mean()
+        warnings.warn(
+            f"NaN in the image: {int(bad.sum())} values ({share:.1f} %) of a batch; the mask marks "
+            "them. Give nan_to=0 to replace them",
+            TfrioWarning,
+            stacklevel=2,
+        )
+
+    def _normalise(self, image: NDArray[np.float32], mask: NDArray[np.bool_]) -> None:
+        scale = self._view.scale
+        if scale is not None:
+            image -= scale[0]
+            image /= scale[1]
+        if self._view.nan_to is not None:
+            np.nan_to_num(image, copy=False, nan=self._view.nan_to)
+        if scale is not None and not mask.all():
+            # The fill of masked pixels lies far off: the mean is the neutral value.
+            image *= mask[:, None]
+
+    def _cropped(self, values: NDArray[Any]) -> NDArray[Any]:
+        if not self._view.crop:
+            return values
+        stored, margin = self._layout.stored, self._layout.margin
+        rows = slice(margin.height, stored.height - margin.height)
+        columns = slice(margin.width, stored.width - margin.width)
+        return np.ascontiguousarray(values[..., rows, columns])
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """How patches are shown."""
+
+    bands: tuple[BandLayout, ...]
+    label: BandLayout | None
+    label_dtype: str | None
+    scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None
+    nan_to: float | None
+    crop: bool
+    marks: bool
+
+
+class PatchDataset(TFRecordDataset):
+    """Iterate over the patches of an image export as tensors.
+
+    Each batch is a dict: ``image`` float32 (rows, bands, height, width); ``label`` (rows, height,
+    width) where asked for; ``mask`` bool (rows, height, width), True where no band is masked or
+    NaN; ``index``, ``row`` and ``col`` of each patch in the grid; ``transform`` float64 (rows, 6)
+    from its pixels to the map, in the order a, b, c, d, e, f.
+
+    Args:
+        export: Prefix, mixer or manifest of the export, or a layout.
+        kernel: Kernel (x, y) of an export without manifest; None: what its patches' size says.
+        bands: Names of the bands, in the order wanted; None: all but the label.
+        label: Band to split off as the label.
+        label_dtype: NumPy type of the label; None: int64 for whole numbers, else float32.
+        normalize: ``True``: (value - mean) / std from the statistics of the manifest; or mean
+            and standard deviation by band. Masked pixels become 0.
+        nan_to: Value in place of NaN; None leaves NaN and warns once.
+        crop: Cut the kernel's margins off.
+        augment: Applied to each batch, before it is yielded.
+        batch_size: Patches a batch.
+        drop_last: Leave out a last batch with fewer patches.
+        shuffle: See ``ArrayDataset``; likewise ``seed``, ``uneven``, ``rank``, ``world_size``,
+            ``errors``, ``verify`` and ``threads``.
+        seed: Any whole number.
+        uneven: What to do where the ranks do not divide the patches.
+        rank: This rank.
+        world_size: Number of ranks.
+        errors: ``"raise"`` or ``"skip"``.
+        verify: Check each payload's CRC32C.
+        threads: Threads that read ahead.
+
+    Raises:
+        MissingFeatureError: There is no such band.
+        UsageError: Statistics are wanted that the export does not have.
+    """
+
+    def __init__(
+        self,
+        export: str | Path | PatchLayout,
+        *,
+        kernel: tuple[int, int] | None = None,
+        bands: Sequence[str] | None = None,
+        label: str | None = None,
+        label_dtype: str | None = None,
+        normalize: bool | Mapping[str, tuple[float, float]] = False,
+        nan_to: float | None = None,
+        crop: bool = False,
+        augment: Callable[[TensorBatch], Any] | None = None,
+        batch_size: int = 8,
+        drop_last: bool = False,
+        shuffle: ShuffleLike = False,
+        seed: int | None = None,
+        uneven: Uneven = "drop",
+        rank: int | None = None,
+        world_size: int | None = None,
+        errors: Literal["raise", "skip"] = "raise",
+        verify: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        layout = export if isinstance(export, PatchLayout) else self.read_layout(export, kernel)
+        names = [b.name for b in layout.bands if b.name != label] if bands is None else list(bands)
+        super().__init__(
+            list(layout.paths),
+            schema=layout.schema([*names, *([] if label is None else [label])]),
+            batch_size=batch_size,
+            drop_last=drop_last,
+            shuffle=shuffle,
+            seed=seed,
+            uneven=uneven,
+            rank=rank,
+            world_size=world_size,
+            transform=augment,
+            errors=errors,
+            verify=verify,
+            threads=threads,
+        )
+        self.layout = layout
+        by_name = {band.name: band for band in layout.bands}
+        chosen = tuple(by_name[name] for name in names)
+        target = None if label is None else by_name[label]
+        self._view = _View(
+            bands=chosen,
+            label=target,
+            label_dtype=_label_dtype(target, label_dtype),
+            scale=_scale(chosen, normalize),
+            nan_to=nan_to,
+            crop=crop,
+            marks=uneven == "pad",
+        )
+
+    @staticmethod
+    def read_layout(export: str | Path, kernel: tuple[int, int] | None) -> PatchLayout:
+        """Read the layout of an export from its side files.
+
+        Args:
+            export: Prefix, mixer or manifest.
+            kernel: Kernel (x, y) where no manifest tells it.
+
+        Returns:
+            The layout.
+        """
+        raise UsageError(
+            f"take PatchDataset from tfrio.torch to open {export} (kernel {kernel}) by its name"
+        )
+
+    @property
+    def band_names(self) -> list[str]:
+        """Return the names of the image's bands, in order."""
+        return [band.name for band in self._view.bands]
+
+    def _maker(self) -> PatchMaker:
+        return PatchMaker(self.layout, self._schema, self._open().whole_starts, self._view)
+
+
+def _label_dtype(label: BandLayout | None, asked: str | None) -> str | None:
+    if label is None or asked is not None:
+        return asked
+    whole = label.kind == "int64" or (label.kind == "bytes" and np.dtype(label.dtype).kind in "iub")
+    if label.depth != 1:
+        raise SchemaError(f"band '{label.name}' has {label.depth} planes; a label has one")
+    return "int64" if whole else "float32"
+
+
+def _scale(
+    bands: Sequence[BandLayout], normalize: bool | Mapping[str, tuple[float, float]]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Return mean and standard deviation of each plane, shapes (planes, 1, 1)."""
+    if normalize is False:
+        return None
+    means: list[float] = []
+    stds: list[float] = []
+    for band in bands:
+        mean, std = (band.mean, band.std) if normalize is True else normalize[band.name]
+        if mean is None or std is None:
+            raise UsageError(
+                f"the export has no statistics of band '{band.name}'; give normalize as a dict of "
+                "band: (mean, standard deviation)"
+            )
+        means += [mean] * band.depth
+        stds += [std or 1.0] * band.depth
+    shape = (-1, 1, 1)
+    return np.array(means, np.float32).reshape(shape), np.array(stds, np.float32).reshape(shape)
+
+
+def predictions(
+    model: Callable[[Any], Any],
+    batches: Any,
+    *,
+    device: Any = "cpu",
+    inputs: str = "image",
+) -> Iterator[tuple[int, Any]]:
+    """Apply a model to every patch, to hand to ``tfrio.geo.write_predictions``.
+
+    Args:
+        model: A module or function of a tensor (rows, bands, height, width).
+        batches: A ``PatchDataset`` or its loader; in any order, since each patch tells its index.
+        device: Where the model is.
+        inputs: Entry of the batch that the model takes.
+
+    Yields:
+        Index of a patch, and what the model gave for it, on the CPU.
+    """
+    if isinstance(model, torch.nn.Module):
+        model.eval()
+    with torch.inference_mode():
+        for batch in batches:
+            out = model(batch[inputs].to(device)).cpu()
+            repeated = batch.get("padding")
+            for row, index in enumerate(batch["index"].tolist()):
+                if repeated is None or not repeated[row]:
+                    yield index, out[row]
