@@ -200,6 +200,82 @@ bool Column::add_ordinary_bytes(Bytes feature) {
   return true;
 }
 
+std::size_t Column::add_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
+                             const RowShape& shape, Scratch& scratch) {
+  if (!shape.present) {
+    for (std::size_t r = 0; r < n; ++r) add_absent();
+    return n;
+  }
+  if (!is_list() && shape.pieces.size() == 1) {
+    const RowShape::Piece piece = shape.pieces[0];
+    if (spec_.kind == Kind::floats) {
+      add_packed_rows(first + piece.offset, stride, n, piece.size);
+      return n;
+    }
+    if (spec_.kind == Kind::int64s && piece.size == 1) {
+      return add_byte_varints(first + piece.offset, stride, n);
+    }
+  }
+  for (std::size_t r = 0; r < n; ++r) {
+    if (!add_shaped_row(first + r * stride, shape, scratch)) return r;
+  }
+  return n;
+}
+
+void Column::add_packed_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
+                             std::size_t size) {
+  std::uint8_t* out = arrays_.values.extend(n * size);
+  if (size == 4) {
+    for (std::size_t r = 0; r < n; ++r) store32(out + 4 * r, load32(first + r * stride));
+  } else {
+    for (std::size_t r = 0; r < n; ++r) std::memcpy(out + r * size, first + r * stride, size);
+  }
+  if (ragged()) {
+    const auto count = static_cast<std::int64_t>(size / 4);
+    std::int64_t end = arrays_.value_offsets.back();
+    std::int64_t* ends = arrays_.value_offsets.extend(n);
+    for (std::size_t r = 0; r < n; ++r) ends[r] = end += count;
+  }
+  std::memset(arrays_.present.extend(n), 1, n);
+}
+
+std::size_t Column::add_byte_varints(const std::uint8_t* first, std::size_t stride, std::size_t n) {
+  std::size_t fine = 0;
+  while (fine < n && first[fine * stride] < 0x80) ++fine;
+  std::uint8_t* out = arrays_.values.extend(fine * 8);
+  for (std::size_t r = 0; r < fine; ++r) store64(out + 8 * r, first[r * stride]);
+  if (ragged()) {
+    std::int64_t end = arrays_.value_offsets.back();
+    std::int64_t* ends = arrays_.value_offsets.extend(fine);
+    for (std::size_t r = 0; r < fine; ++r) ends[r] = ++end;
+  }
+  std::memset(arrays_.present.extend(fine), 1, fine);
+  return fine;
+}
+
+bool Column::add_shaped_row(const std::uint8_t* payload, const RowShape& shape, Scratch& scratch) {
+  std::vector<Bytes>& pieces = scratch.values.pieces;
+  pieces.clear();
+  for (const RowShape::Piece& piece : shape.pieces) {
+    pieces.push_back({payload + piece.offset, piece.size});
+  }
+  std::size_t begin = 0;
+  Fault ignored;
+  wire::Error error;
+  for (const RowShape::Item& item : shape.items) {
+    std::size_t count = item.count;
+    if (spec_.kind == Kind::int64s) {
+      count = 0;
+      for (std::size_t i = begin; i < item.end; ++i) count += wire::count_varints(pieces[i], error);
+    }
+    if (error.at != nullptr) return false;
+    if (!add_values(pieces.data() + begin, item.end - begin, count, ignored)) return false;
+    begin = item.end;
+  }
+  end_row(static_cast<std::int64_t>(shape.items.size()));
+  return true;
+}
+
 void Column::truncate(std::size_t rows) {
   arrays_.present.truncate(rows);
   std::size_t items = rows;

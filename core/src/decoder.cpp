@@ -6,6 +6,11 @@
 namespace tfrio {
 namespace {
 
+/// Records predicted at once: as many as stay in the first-level cache while all columns take
+/// their values, and enough for the CRC unit's lock step.
+constexpr std::size_t kRunRecords = 64;
+constexpr std::size_t kRunBytes = 16 << 10;
+
 void check_spec(const FeatureSpec& spec, const PayloadOptions& options, const Locator& locator) {
   const std::string who = "feature '" + spec.name + "': ";
   if (spec.kind != Kind::bytes && spec.kind != Kind::floats && spec.kind != Kind::int64s) {
@@ -89,8 +94,68 @@ struct RollBack {
 Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions& options) {
   begin();
   const RollBack guard(*this, &ExampleDecoder::roll_back);
-  return walk_records(data, start, options, room(options.max_records),
-                      [this](Bytes payload, Fault& fault) { return add_payload(payload, fault); });
+  Progress progress;
+  std::size_t offset = start;
+  const std::int64_t most = room(options.max_records);
+  while (progress.records < most) {
+    const Bytes rest = data.subspan(offset);
+    if (const std::size_t n =
+            add_predicted(rest, most - progress.records, options.verify_payload)) {
+      progress.records += static_cast<std::int64_t>(n);
+      offset += n * (static_cast<std::size_t>(load64(rest.data())) + kFrameSize);
+      continue;
+    }
+    const auto length = whole_record(data, offset, options.final, progress.fault);
+    if (!length) break;
+    if (options.verify_payload && !payload_matches(data, offset, *length, progress.fault)) break;
+    const Bytes payload = data.subspan(offset + kHeaderSize, *length);
+    if (!add_payload(payload, progress.fault)) break;
+    layouts_.learn(payload, locator_, columns_);
+    offset += *length + kFrameSize;
+    ++progress.records;
+  }
+  progress.consumed = static_cast<std::int64_t>(offset - start);
+  progress.fault.record = progress.records;
+  progress.fault.offset = static_cast<std::int64_t>(offset);
+  return progress;
+}
+
+std::size_t ExampleDecoder::add_predicted(Bytes rest, std::int64_t most, bool verify) {
+  if (rest.size() < kHeaderSize) return 0;
+  const Layout* layout = layouts_.find(rest.data());
+  if (layout == nullptr) return 0;
+  const std::size_t stride = layout->length() + kFrameSize;
+  const std::size_t limit =
+      std::min<std::size_t>({rest.size() / stride, static_cast<std::size_t>(most),
+                             std::max<std::size_t>(1, kRunBytes / stride), kRunRecords});
+  std::size_t n = 0;
+  while (n < limit && std::memcmp(rest.data() + n * stride, layout->header(), kHeaderSize) == 0 &&
+         layout->matches(rest.data() + n * stride + kHeaderSize)) {
+    ++n;
+  }
+  const std::uint8_t* payload = rest.data() + kHeaderSize;
+  if (verify) {
+    std::uint32_t crcs[kRunRecords];
+    crc32c_blocks(payload, stride, layout->length(), n, crcs);
+    std::size_t good = 0;
+    while (good < n && mask_crc(crcs[good]) == load32(payload + good * stride + layout->length())) {
+      ++good;
+    }
+    n = good;
+  }
+  std::size_t added = n;
+  for (std::size_t i = 0; i < columns_.size() && added > 0; ++i) {
+    added =
+        std::min(added, columns_[i].add_rows(payload, stride, added, layout->shape(i), scratch_));
+  }
+  if (added == 0) {
+    roll_back();
+    return 0;
+  }
+  rows_ += static_cast<std::int64_t>(added);
+  if (added < n) roll_back();
+  layouts_.hit();
+  return added;
 }
 
 Progress ExampleDecoder::feed_spans(Bytes data, std::span<const Span> spans,

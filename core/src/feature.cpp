@@ -70,6 +70,7 @@ bool parse_int64_list(Bytes list, FeatureValues& values, wire::Error& error) {
       std::uint64_t ignored;
       if (!cursor.varint(ignored)) return false;
       values.pieces.push_back({start, cursor.at()});
+      values.loose_int64s = true;
       ++values.count;
     } else if (!cursor.skip(tag)) {
       return false;
@@ -99,6 +100,7 @@ void reset(FeatureValues& values, Kind kind) {
 
 bool parse_feature(Bytes feature, FeatureValues& values, wire::Error& error) {
   reset(values, Kind::none);
+  values.loose_int64s = false;
   wire::Cursor cursor(feature, error);
   while (!cursor.done()) {
     std::uint32_t tag;

@@ -182,14 +182,18 @@ bool Locator::check_name(Bytes key, Fault& fault) {
 
 bool Locator::check_replaced(int number, Fault& fault) {
   // Rare, so there is time to refuse what protobuf refuses: a malformed value nobody will read.
-  const auto well_formed = [this](Bytes feature) {
-    return parse_feature(feature, scratch_, error_);
+  const bool is_list = place(number) == Place::list;
+  std::int64_t step = 0;
+  const auto well_formed = [&](Bytes feature) {
+    if (!parse_feature(feature, scratch_, error_)) return false;
+    ++step;
+    return true;
   };
-  const Bytes value = this->value(number);
-  const bool fine =
-      place(number) == Place::list ? for_each_step(value, error_, well_formed) : well_formed(value);
-  if (fine) return true;
+  if (is_list ? for_each_step(value(number), error_, well_formed) : well_formed(value(number))) {
+    return true;
+  }
   fault.feature = name(number);
+  if (is_list) fault.step = step;
   return wire_fault(fault);
 }
 

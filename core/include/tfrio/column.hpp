@@ -33,6 +33,21 @@ struct Scratch {
   wire::Error error;
 };
 
+/// Where the values of one feature lie in a payload: the pieces of each list, list by list. A row
+/// of an Example or a context is one list, a row of a feature list one for each step.
+struct RowShape {
+  struct Piece {
+    std::size_t offset, size;
+  };
+  struct Item {
+    std::size_t end;    // number of pieces up to and with this list
+    std::size_t count;  // number of values
+  };
+  bool present = false;
+  std::vector<Piece> pieces;
+  std::vector<Item> items;
+};
+
 /// Gathers one feature. A row that faults may leave parts behind; `truncate` removes them.
 class Column {
  public:
@@ -64,6 +79,12 @@ class Column {
   /// is a feature list.
   void end_row(std::int64_t steps);
 
+  /// Add `n` rows of the same shape, the payload of row r at `first + r * stride`. Return how many
+  /// were added: fewer where varints turn out to be of another number, which only the general way
+  /// can judge.
+  std::size_t add_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
+                       const RowShape& shape, Scratch& scratch);
+
   /// Keep only the first `rows` rows.
   void truncate(std::size_t rows);
 
@@ -88,6 +109,10 @@ class Column {
   bool add_ordinary_int64s(Bytes feature);
   bool add_ordinary_bytes(Bytes feature);
   bool add_item(Bytes feature, Scratch& scratch, Fault& fault, bool& kindless);
+  void add_packed_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
+                       std::size_t size);
+  std::size_t add_byte_varints(const std::uint8_t* first, std::size_t stride, std::size_t n);
+  bool add_shaped_row(const std::uint8_t* payload, const RowShape& shape, Scratch& scratch);
   bool fits(std::size_t count, Fault& fault) const;
   void end_item();
   void put_pieces(const Bytes* pieces, std::size_t n);

@@ -7,6 +7,7 @@
 
 #include "tfrio/column.hpp"
 #include "tfrio/framing.hpp"
+#include "tfrio/layout.hpp"
 #include "tfrio/locator.hpp"
 
 namespace tfrio {
@@ -50,6 +51,7 @@ class ExampleDecoder {
 
  private:
   bool add_payload(Bytes payload, Fault& fault);
+  std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
   bool add_feature(std::size_t i, Fault& fault);
   void begin();
   void roll_back();
@@ -57,6 +59,7 @@ class ExampleDecoder {
 
   std::vector<Column> columns_;
   Locator locator_;
+  LayoutCache layouts_;
   Scratch scratch_;
   std::int64_t rows_ = 0;
   std::int64_t capacity_ = INT64_MAX;  // rows that fit the output arrays

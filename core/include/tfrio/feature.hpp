@@ -38,7 +38,8 @@ struct FeatureSpec {
 struct FeatureValues {
   Kind kind = Kind::none;
   std::vector<Bytes> pieces;
-  std::size_t count = 0;  // number of values
+  std::size_t count = 0;      // number of values
+  bool loose_int64s = false;  // some int64 stands alone, its length told by nothing but itself
 };
 
 /// Take the Feature message `feature` apart by protobuf's rules: the last kind set wins, the same

@@ -62,6 +62,9 @@ class Locator {
   /// Return the value messages of unlisted features of the payload last located.
   const std::vector<Bytes>& unlisted_values() const { return unlisted_; }
 
+  /// Return whether a value of the payload last located was merged from several fields.
+  bool merged() const { return !merged_.empty(); }
+
   /// Return the offset of `at` within the payload last located; where `at` lies in merged memory,
   /// the offset of the entry that was merged last.
   std::int64_t offset_of(const std::uint8_t* at) const;

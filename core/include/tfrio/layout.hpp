@@ -1,0 +1,93 @@
+// Predicting a record from the last one: most files repeat one layout, record after record.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tfrio/bytes.hpp"
+#include "tfrio/column.hpp"
+#include "tfrio/locator.hpp"
+
+namespace tfrio {
+
+/// The layout of one payload: its length, the bytes that shape it (tags, lengths, names) and where
+/// the values of each listed feature lie. A payload of the same length with the same shaping bytes
+/// parses in the same way, step by step, so its values can be taken from the same places. What
+/// protobuf would read differently differs in a shaping byte; varint lists are counted again.
+class Layout {
+ public:
+  /// Learn the layout of `payload`, which `locator` has just located and `columns` have decoded.
+  /// Nothing where it is too small, too scattered or of a rare form: then it is not worth it.
+  static std::optional<Layout> learn(Bytes payload, const Locator& locator,
+                                     const std::vector<Column>& columns);
+
+  /// Length of the payload.
+  std::size_t length() const { return length_; }
+
+  /// The first 12 bytes of the framed record, which the length alone determines.
+  const std::uint8_t* header() const { return header_; }
+
+  /// Return whether `payload`, of length() bytes, has the same shaping bytes.
+  bool matches(const std::uint8_t* payload) const;
+
+  /// What column `i` finds in a payload.
+  const RowShape& shape(std::size_t i) const { return shapes_[i]; }
+
+ private:
+  using Range = std::pair<std::size_t, std::size_t>;
+
+  bool add_feature(Bytes payload, Bytes feature, RowShape& shape, std::vector<Range>& values);
+  bool add_slot(Bytes payload, Bytes value, bool is_list, RowShape& shape,
+                std::vector<Range>& values);
+  bool shape_bytes(Bytes payload, std::vector<Range>& values);
+  void cover(std::size_t begin, std::size_t end);
+  void gather(Bytes payload);
+
+  /// Words that follow each other without a gap.
+  struct Run {
+    std::size_t offset, first, size;
+  };
+
+  std::size_t length_ = 0;
+  std::uint8_t header_[12] = {};
+  std::vector<std::size_t> places_;   // offset of each word that holds shaping bytes
+  std::vector<std::uint64_t> masks_;  // which of its bytes they are
+  std::vector<std::uint64_t> words_;  // the bytes, others zero
+  std::vector<Run> runs_;
+  std::vector<RowShape> shapes_;
+};
+
+/// The layouts seen last, by payload length, and the judgement whether predicting pays.
+class LayoutCache {
+ public:
+  /// Return the layout to try on a record that begins with the 12 bytes at `header`, or nullptr.
+  const Layout* find(const std::uint8_t* header) const {
+    const Entry& entry = entries_[place(load64(header))];
+    if (!entry.layout || std::memcmp(entry.layout->header(), header, 12) != 0) return nullptr;
+    return &*entry.layout;
+  }
+
+  /// Note that a layout fitted.
+  void hit() { useless_ = 0; }
+
+  /// A payload came through the general way. Learn its layout where its length was seen before,
+  /// but ever more rarely as long as nothing learnt turns out useful.
+  void learn(Bytes payload, const Locator& locator, const std::vector<Column>& columns);
+
+ private:
+  struct Entry {
+    std::size_t length = SIZE_MAX;
+    std::optional<Layout> layout;
+  };
+  static std::size_t place(std::uint64_t length) { return (length ^ length >> 3) % kEntries; }
+
+  static constexpr std::size_t kEntries = 16;
+  Entry entries_[kEntries];
+  std::uint64_t waiting_ = 0;  // records to let pass before learning again
+  unsigned useless_ = 0;       // layouts learnt since one fitted
+};
+
+}  // namespace tfrio
