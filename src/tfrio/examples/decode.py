@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array, Batch
+    from tfrio.examples.infer import Utf8
     from tfrio.examples.schema import SchemaLike
     from tfrio.records.damage import DamageReport
     from tfrio.storage import Source
@@ -41,7 +42,7 @@ def read(
     errors: Literal["raise", "skip"] = "raise",
     max_bad: int | None = None,
     report: DamageReport | None = None,
-    utf8: Literal["strict", "surrogateescape"] = "strict",
+    utf8: Utf8 = "strict",
     threads: int | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read records as dicts of NumPy arrays and bytes.
@@ -101,7 +102,7 @@ def read_batches(
     errors: Literal["raise", "skip"] = "raise",
     max_bad: int | None = None,
     report: DamageReport | None = None,
-    utf8: Literal["strict", "surrogateescape"] = "strict",
+    utf8: Utf8 = "strict",
     threads: int | None = None,
 ) -> Iterator[Batch]:
     """Read records as columns, ``batch_size`` at a time.

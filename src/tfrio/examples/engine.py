@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from tfrio import _core
 from tfrio.errors import DecodeError, TfrioError, TfrioWarning, UsageError
 from tfrio.examples.faults import decode_error
-from tfrio.examples.infer import sample_stream
+from tfrio.examples.infer import NATIVE_UTF8, sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array
     from tfrio.examples.form import Form
+    from tfrio.examples.infer import Utf8
+    from tfrio.examples.observe import Observation
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
@@ -51,7 +53,7 @@ class Options:
     errors: Literal["raise", "skip"] = "raise"
     max_bad: int | None = None
     report: DamageReport | None = None
-    utf8: Literal["strict", "surrogateescape"] = "strict"
+    utf8: Utf8 = "strict"
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -60,7 +62,7 @@ class Options:
                 f"errors must be 'raise' or 'skip', got {self.errors!r}; "
                 "tfrio.read_records(errors='return') gives damaged payloads"
             )
-        if self.utf8 not in ("strict", "surrogateescape"):
+        if self.utf8 not in NATIVE_UTF8:
             raise UsageError(f"utf8 must be 'strict' or 'surrogateescape', got {self.utf8!r}")
 
 
@@ -177,7 +179,7 @@ class Engine:
     def _check_first(self, stream: RecordStream) -> None:
         """Learn the form from the first records, and refuse payloads that are no Example."""
         if not self._form.ready:
-            seen = sample_stream(stream, verify=self._options.verify)
+            seen = self._sample(stream)
             self._form.learn(seen)
         payload = _first_payload(stream)
         self._checked = True
@@ -209,7 +211,7 @@ class Engine:
                 [(s.name, s.kind, s.values, s.place) for s in layout.slots],
                 sequence=self._form.sequence,
                 discover=self._form.discover,
-                utf8="error" if self._options.utf8 == "strict" else "accept",
+                utf8=NATIVE_UTF8[self._options.utf8],
             )
         if out is not None and not self._decoder.rows:
             for slot, array in out.items():
@@ -223,13 +225,17 @@ class Engine:
             return False
         error = decode_error(fault, stream, self._form.layout)
         if fault.code in ("kind", "count", "unknown"):
-            seen = sample_stream(stream, verify=self._options.verify)
+            seen = self._sample(stream)
             self._form.widen(fault, seen, error)
             return True
         if self._options.errors == "raise":
             raise error
         self._policy.take(_unreadable(stream, fault, error))
         return False
+
+    def _sample(self, stream: RecordStream) -> Observation:
+        options = self._options
+        return sample_stream(stream, verify=options.verify, utf8=options.utf8)
 
     def _refill(self, stream: RecordStream) -> None:
         damage = refill(stream)

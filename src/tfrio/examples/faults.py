@@ -98,7 +98,7 @@ def _feature(layout: Layout, name: str) -> Feature | None:
 
 
 def _look(stream: RecordStream) -> Observation:
-    scanner = _core.SchemaScanner(sequence=True)
+    scanner = _core.SchemaScanner(sequence=True, utf8="accept")
     feed = scanner.feed(stream.buffer, 0, 1, verify=False, final=stream.final)
     seen = Observation()
     seen.add(scanner.result(), feed.records)
@@ -109,7 +109,7 @@ def _names_of(path: str, record: int, compression: Compression | None) -> list[s
     with RecordStream(path, compression=compression) as stream:
         while True:
             left = record - stream.records
-            scanner = _core.SchemaScanner(sequence=True)
+            scanner = _core.SchemaScanner(sequence=True, utf8="accept")
             feed = scanner.feed(stream.buffer, 0, left or 1, verify=False, final=stream.final)
             if feed.records and not left:
                 return [stored_name(row[0]) for row in scanner.result() if row[2]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tfrio import _core
 from tfrio.errors import from_fault
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from tfrio.examples.schema import Schema
     from tfrio.types import PathsLike
 
-__all__ = ["SAMPLE_RECORDS", "infer_schema", "observe", "sample_stream"]
+__all__ = ["NATIVE_UTF8", "SAMPLE_RECORDS", "Utf8", "infer_schema", "observe", "sample_stream"]
+
+Utf8: TypeAlias = Literal["strict", "surrogateescape"]
+# What the native core calls the two ways to treat feature names that are not UTF-8.
+NATIVE_UTF8: Final[dict[Utf8, str]] = {"strict": "error", "surrogateescape": "accept"}
 
 # How many records decide the form of columns where no schema is given, and how many bytes at
 # most: a thousand large patches would be gigabytes.
@@ -30,6 +34,7 @@ def infer_schema(
     scalars: bool = False,
     compression: Compression | None = None,
     verify: bool = True,
+    utf8: Utf8 = "strict",
 ) -> Schema:
     """Learn the schema that every record fits.
 
@@ -42,6 +47,7 @@ def infer_schema(
             ``()``. Otherwise they are lists of one, shape ``(1,)``.
         compression: How the files are compressed; None goes by content.
         verify: Whether payload checksums are checked.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
         The schema. Features absent from some record are optional.
@@ -50,7 +56,7 @@ def infer_schema(
         FeatureKindError: A feature has two kinds; the text names the first record of each.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
-    seen, whole = observe(paths, sample=sample, compression=compression, verify=verify)
+    seen, whole = observe(paths, sample=sample, compression=compression, verify=verify, utf8=utf8)
     return seen.schema(fixed=whole, scalars=scalars)
 
 
@@ -60,6 +66,7 @@ def observe(
     sample: int | None = None,
     compression: Compression | None = None,
     verify: bool = True,
+    utf8: Utf8 = "strict",
 ) -> tuple[Observation, bool]:
     """Look at records and say what each feature is, conflicts included.
 
@@ -68,6 +75,7 @@ def observe(
         sample: Number of records to look at; None looks at all.
         compression: How the files are compressed; None goes by content.
         verify: Whether payload checksums are checked.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
         What was seen, and whether that is all there is.
@@ -80,7 +88,7 @@ def observe(
         with RecordStream(source, compression=compression) as stream:
             while sample is None or total.records < sample:
                 room = -1 if sample is None else sample - total.records
-                seen = _scan_window(stream, room, verify=verify)
+                seen = _scan_window(stream, room, verify=verify, utf8=utf8)
                 total.join(seen)
                 if not seen.records and not stream.fill():
                     break
@@ -89,19 +97,22 @@ def observe(
     return total, True
 
 
-def sample_stream(stream: RecordStream, *, verify: bool = True) -> Observation:
+def sample_stream(
+    stream: RecordStream, *, verify: bool = True, utf8: Utf8 = "strict"
+) -> Observation:
     """Look at the first records of a stream without consuming any.
 
     Args:
         stream: The stream; its window grows until it holds the sample.
         verify: Whether payload checksums are checked.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
         What the next 1,000 records hold, or fewer where they exceed 16 MiB or a damaged record
         ends them. No records: the stream is at its end, or its next record is damaged.
     """
     while True:
-        scanner = _core.SchemaScanner(sequence=True)
+        scanner = _core.SchemaScanner(sequence=True, utf8=NATIVE_UTF8[utf8])
         feed = scanner.feed(stream.buffer, 0, SAMPLE_RECORDS, verify=verify, final=stream.final)
         full = feed.records >= SAMPLE_RECORDS or (feed.records and feed.consumed >= SAMPLE_BYTES)
         if full or feed.fault is not None or not stream.fill():
@@ -110,9 +121,9 @@ def sample_stream(stream: RecordStream, *, verify: bool = True) -> Observation:
             return seen
 
 
-def _scan_window(stream: RecordStream, room: int, *, verify: bool) -> Observation:
+def _scan_window(stream: RecordStream, room: int, *, verify: bool, utf8: Utf8) -> Observation:
     """Look at the whole records in the window and consume them."""
-    scanner = _core.SchemaScanner(sequence=True)
+    scanner = _core.SchemaScanner(sequence=True, utf8=NATIVE_UTF8[utf8])
     feed = scanner.feed(stream.buffer, 0, room, verify=verify, final=stream.final)
     if feed.fault is not None:
         fault = feed.fault
