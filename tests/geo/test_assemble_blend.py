@@ -23,9 +23,9 @@ def blended(grid: PatchGrid, tiles: list[Any], blend: Blend) -> np.ndarray:
         window = grid.padded_window(index)
         finished = list(blender.finish(max(window.row, 0)))
         blender.add(window, tile, weights)
-        for rows, values in finished:
+        for rows, values, _ in finished:
             out[(slice(None), *rows.slices)] = values
-    for rows, values in blender.finish(grid.size.y):
+    for rows, values, _ in blender.finish(grid.size.y):
         out[(slice(None), *rows.slices)] = values
     return out
 

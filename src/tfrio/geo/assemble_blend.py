@@ -56,6 +56,7 @@ class RowBlender:
         self._top = 0
         self._sums = np.zeros((bands, reach, size.x))
         self._weights = np.zeros((bands, reach, size.x))
+        self._blocked = np.zeros((bands, reach, size.x), np.bool_)
 
     def add(
         self, window: Window, values: NDArray[np.float64], weights: NDArray[np.float64]
@@ -78,27 +79,39 @@ class RowBlender:
         self._sums[:, to_rows, to_columns] += np.where(known, part, 0.0) * weighed
         self._weights[:, to_rows, to_columns] += weighed
 
-    def finish(self, row: int) -> Iterator[tuple[Window, NDArray[np.float64]]]:
+    def block(self, window: Window, masked: NDArray[np.bool_]) -> None:
+        """Note where pixels are nodata whatever their neighbours' margins say.
+
+        Args:
+            window: Pixels of a patch without its margins.
+            masked: Shape (bands, height, width).
+        """
+        inside = window.clipped(self._size)
+        rows, columns = inside.moved(-window.column, -window.row).slices
+        to_rows, to_columns = inside.moved(0, -self._top).slices
+        self._blocked[:, to_rows, to_columns] |= masked[:, rows, columns]
+
+    def finish(self, row: int) -> Iterator[tuple[Window, NDArray[np.float64], NDArray[np.bool_]]]:
         """Give the rows above one that no later patch reaches.
 
         Args:
             row: First row that later patches may still cover.
 
         Yields:
-            The window of the finished rows and their values (bands, rows, width), NaN where no
-            patch gave a value.
+            The window of the finished rows; their values (bands, rows, width), NaN where no patch
+            gave a value; and where they are blocked, same shape.
         """
         row = min(row, self._size.y)
         while self._top < row:
             done = min(row - self._top, self._sums.shape[1])
             sums, weights = self._sums[:, :done], self._weights[:, :done]
             values = np.divide(sums, weights, out=np.full_like(sums, np.nan), where=weights > 0)
-            yield Window(0, self._top, self._size.x, done), values
+            yield Window(0, self._top, self._size.x, done), values, self._blocked[:, :done].copy()
             self._scroll(done)
 
     def _scroll(self, rows: int) -> None:
-        for buffer in (self._sums, self._weights):
+        for buffer in (self._sums, self._weights, self._blocked):
             kept = buffer.shape[1] - rows
             buffer[:, :kept] = buffer[:, rows:].copy()
-            buffer[:, kept:] = 0.0
+            buffer[:, kept:] = 0
         self._top += rows

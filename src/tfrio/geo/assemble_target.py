@@ -170,7 +170,9 @@ class Target:
         return self.manifest.masked(index)
 
 
-def resolve_target(export: ExportLike | None, predictions: Any, *, crs: str | None) -> Target:
+def resolve_target(
+    export: ExportLike | None, predictions: Any, *, crs: str | None = None, whole: bool = False
+) -> Target:
     """Find what an import aims at.
 
     Args:
@@ -178,6 +180,7 @@ def resolve_target(export: ExportLike | None, predictions: Any, *, crs: str | No
             looks beside the predictions.
         predictions: The predictions as the caller gave them.
         crs: CRS in place of the one named.
+        whole: Aim at the whole grid that was exported, not only at the part within patches.
 
     Returns:
         The target, with a CRS that is known to be understood.
@@ -188,7 +191,15 @@ def resolve_target(export: ExportLike | None, predictions: Any, *, crs: str | No
     """
     target = _target(export if export is not None else _beside(predictions))
     named = check_crs(crs or target.frame.crs, target.name)
-    return replace(target, frame=replace(target.frame, crs=named))
+    frame = replace(target.frame, crs=named)
+    if whole and target.manifest is None:
+        raise UsageError(
+            f"{target.name}: a mixer does not tell the size of the source; extent='source' needs "
+            "the manifest of the export"
+        )
+    if whole and target.manifest is not None:
+        frame = replace(frame, size=XY(*target.manifest.grid.size))
+    return replace(target, frame=frame)
 
 
 def _target(export: ExportLike) -> Target:

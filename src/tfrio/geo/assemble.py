@@ -1,0 +1,253 @@
+"""Predictions back to the map: checked first, then written window by window."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from tfrio.errors import TfrioWarning, UsageError
+from tfrio.geo.assemble_area import pixel_area
+from tfrio.geo.assemble_blend import Blend
+from tfrio.geo.assemble_layout import Layout
+from tfrio.geo.assemble_place import Finish, Job, Tally, place_blended, place_cropped
+from tfrio.geo.assemble_plan import Image, Part, Request, coarse, plan_image, prepare
+from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
+from tfrio.geo.assemble_report import ClassArea, ImportReport
+from tfrio.geo.assemble_target import north_up, resolve_target
+from tfrio.types import XY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import DTypeLike
+
+    from tfrio.geo.assemble_target import ExportLike
+    from tfrio.geo.options import Pair
+    from tfrio.types import PathLike, PathsLike
+
+__all__ = ["import_image"]
+
+MaskRule = Literal["any", "all", "off"]
+
+
+def import_image(
+    predictions: PathsLike | Sequence[PathsLike],
+    out: PathLike,
+    *,
+    mixer: ExportLike | Sequence[ExportLike] | None = None,
+    bands: Sequence[str] | None = None,
+    kernel: Pair | None = None,
+    depth: int | None = None,
+    cells: Pair | None = None,
+    layout: Layout = "chw",
+    index: str | None = "auto",
+    partial: bool = False,
+    first_patch: int | None = None,
+    blend: Blend = "crop",
+    argmax: bool = False,
+    dtype: DTypeLike | None = None,
+    nodata: float | None = None,
+    mask: MaskRule = "any",
+    crs: str | None = None,
+    orientation: Literal["north-up", "keep"] = "north-up",
+    extent: Literal["covered", "source"] = "covered",
+    class_names: Sequence[str] | Mapping[int, str] | None = None,
+    colors: Sequence[Any] | Mapping[int, Any] | None = None,
+    compress: str = "deflate",
+    cog: bool = False,
+    workers: int = 1,
+) -> ImportReport:
+    """Write predictions, one record a patch, as a GeoTIFF in the place they were exported from.
+
+    Counts, order, checksums and lengths are checked before a pixel is placed; after an error
+    there is no file.
+
+    Args:
+        predictions: TFRecord files, a folder, a glob or a prefix. With several exports: one of
+            these for each.
+        out: GeoTIFF to write.
+        mixer: A mixer or manifest (file or object), or the prefix or folder of the export; several
+            adjacent exports of one grid are merged. None looks beside the predictions. The
+            manifest beside a mixer is used where there is one.
+        bands: Features to place, in the order of the bands; None places all.
+        kernel: Kernel (x, y) of padded predictions. By default that of the manifest, or the only
+            one that fits.
+        depth: Planes per patch of each feature, where the number of values does not tell.
+        cells: Cells (x, y) per patch of predictions coarser than the pixels.
+        layout: ``"chw"`` plane after plane, ``"hwc"`` all planes of a pixel together.
+        index: int64 feature that holds the index of each patch, for records in any order;
+            ``"auto"`` takes the one noted at export, or ``patch_index`` where it exists.
+        partial: Place what there is; patches that are missing become nodata.
+        first_patch: Position of the first record among those exported, where shard numbers do not
+            tell.
+        blend: What happens where patches overlap: ``"crop"`` takes each pixel from one patch,
+            ``"mean"`` and ``"hann"`` weigh all patches (margins included).
+        argmax: Take the bands as scores and write the number of the largest as band ``class``.
+        dtype: Dtype of the raster. By default that of the exported band of the same name, else
+            the smallest that holds every value.
+        nodata: Nodata value. Without a manifest, pixels that already have it count as masked.
+        mask: ``"any"`` makes a pixel nodata where any exported band was masked, ``"all"`` where
+            all were, ``"off"`` nowhere. A band of an exported band's name has that band's mask.
+        crs: CRS in place of the one named by the mixer.
+        orientation: ``"north-up"`` turns south-up grids, pixels stay where they are; ``"keep"``
+            leaves rows as they were exported.
+        extent: ``"covered"`` writes the pixels within patches, ``"source"`` the whole grid that was
+            exported (its size is in the manifest), dropped edges as nodata.
+        class_names: Names of classes, in order from 0 or by value.
+        colors: Colours of classes likewise: ``"#1a9850"`` or (red, green, blue).
+        compress: ``"deflate"``, ``"zstd"``, ``"lzw"`` or ``"none"``.
+        cog: Write a Cloud Optimized GeoTIFF, with overviews.
+        workers: Threads that compress.
+
+    Returns:
+        The account: patches placed, pixels covered, masked and missing, hectares per class.
+
+    Raises:
+        GeoError: Predictions and export do not fit together; the text says where and what next.
+        CorruptRecordError: A record is damaged.
+        UsageError: An option is wrong.
+    """
+    for name, value, choices in (
+        ("blend", blend, get_args(Blend)),
+        ("mask", mask, get_args(MaskRule)),
+        ("layout", layout, get_args(Layout)),
+        ("orientation", orientation, ("north-up", "keep")),
+        ("extent", extent, ("covered", "source")),
+    ):
+        _check_choice(name, value, choices)
+    palette = Palette.of(class_names, colors)
+    request = Request(
+        bands=bands,
+        kernel=None if kernel is None else XY.of(kernel, name="kernel"),
+        depth=depth,
+        cells=None if cells is None else XY.of(cells, name="cells"),
+        layout=layout,
+        index=index,
+        partial=partial,
+        first_patch=first_patch,
+    )
+    parts = [
+        prepare(given, resolve_target(export, given, crs=crs, whole=extent == "source"), request)
+        for given, export in _pairs(predictions, mixer)
+    ]
+    image = plan_image(
+        parts, argmax=argmax, dtype=dtype, nodata=nodata, blend=blend, named=bool(palette.names)
+    )
+    look = _look(image, parts[0], orientation=orientation, palette=palette)
+    look = replace(look, compress=compress, cog=cog, workers=workers)
+    fills = nodata is not None and parts[0].target.manifest is None
+    tally = _write(
+        os.fspath(out), parts, image, look, blend=blend, argmax=argmax, mask=mask, fills=fills
+    )
+    return _report(os.fspath(out), parts, image, look, tally)
+
+
+def _look(image: Image, first: Part, *, orientation: str, palette: Palette) -> RasterLook:
+    """Return how the raster is stored."""
+    frame = north_up(image.frame)[0] if orientation == "north-up" else image.frame
+    patch = coarse(first.target.patch, first.plan.scale)
+    return RasterLook(frame, image.dtype, image.nodata, image.names, palette, patch)
+
+
+def _write(
+    path: str,
+    parts: Sequence[Part],
+    image: Image,
+    look: RasterLook,
+    *,
+    blend: Blend,
+    argmax: bool,
+    mask: MaskRule,
+    fills: bool,
+) -> Tally:
+    """Write the raster; nothing bears its name before all is done and warned of."""
+    tally = Tally()
+    rows, columns = (look.frame.affine[term] != image.frame.affine[term] for term in (4, 0))
+    with raster_sink(path, look, flip_rows=rows, flip_columns=columns) as sink:
+        finish = Finish(
+            sink=sink,
+            dtype=image.dtype,
+            nodata=image.nodata,
+            argmax=argmax,
+            fills=fills,
+            area=pixel_area(image.frame.affine, look.frame.crs) if image.classes else None,
+            tally=tally,
+        )
+        for part, offset in zip(parts, image.offsets, strict=True):
+            job = Job(part.survey.paths, part.order, part.plan, part.target, mask, offset)
+            if blend == "crop":
+                place_cropped(job, finish)
+            else:
+                place_blended(job, finish, blend)
+        _warn(path, image, tally)
+    return tally
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def _pairs(
+    predictions: Any, mixer: ExportLike | Sequence[ExportLike] | None
+) -> list[tuple[PathsLike, ExportLike | None]]:
+    """Return each set of predictions with its export."""
+    if not isinstance(mixer, list | tuple):
+        return [(predictions, mixer)]  # type: ignore[list-item]
+    sets = [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
+    if len(sets) != len(mixer):
+        raise UsageError(
+            f"{len(mixer)} exports need as many sets of predictions, one each; got {len(sets)}"
+        )
+    return list(zip(sets, mixer, strict=True))
+
+
+def _warn(path: str, image: Image, tally: Tally) -> None:
+    """Warn before the file gets its name."""
+    if tally.clashes:
+        warnings.warn(
+            f"{path}: nodata {image.nodata} is also the value of {tally.clashes:,} valid pixels, "
+            "which readers will take as missing. Pass another nodata=",
+            TfrioWarning,
+            stacklevel=3,
+        )
+
+
+def _report(
+    path: str, parts: Sequence[Part], image: Image, look: RasterLook, tally: Tally
+) -> ImportReport:
+    frame, names = look.frame, look.palette.names
+    pixels = frame.size.x * frame.size.y
+    manifests = [part.target.manifest for part in parts]
+    dropped = [m.account.dropped for m in manifests if m is not None]
+    classes = tuple(
+        ClassArea(
+            band=image.names[band],
+            value=value,
+            name=names.get(value, ""),
+            pixels=count,
+            hectares=tally.hectares[band, value],
+        )
+        for (band, value), count in sorted(tally.pixels.items())
+    )
+    return ImportReport(
+        path=path,
+        size=frame.size,
+        crs=frame.crs,
+        affine=frame.affine,
+        bands=image.names,
+        dtype=image.dtype.name,
+        nodata=image.nodata,
+        patches=tally.patches,
+        expected=sum(part.target.places.total for part in parts),
+        pixels=pixels,
+        covered=tally.covered,
+        masked=tally.masked,
+        invalid=tally.invalid,
+        missing=max(pixels - tally.covered - tally.masked - tally.invalid, 0),
+        dropped=sum(dropped) if len(dropped) == len(manifests) else None,
+        classes=classes,
+        notes=image.notes,
+    )

@@ -1,0 +1,422 @@
+"""Which bands an import writes: their names, the dtype that holds them, the nodata value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfrio.errors import GeoError, UsageError
+from tfrio.examples.decode import read_batches
+from tfrio.examples.schema import Feature
+from tfrio.geo.assemble_layout import Layout, Reading, read_layout, readings
+from tfrio.types import XY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike
+
+    from tfrio.geo.assemble_files import FeatureLook, Survey
+    from tfrio.geo.assemble_target import Target
+    from tfrio.geo.manifest import BandRow
+
+__all__ = ["BandsPlan", "FeaturePlan", "ValueRange", "choose_dtype", "choose_nodata", "plan_bands"]
+
+_WHOLE_TYPES = ("uint8", "int16", "uint16", "int32", "uint32", "int64")
+# The largest whole number up to which float32 holds all of them (24-bit significand).
+_FLOAT32_WHOLE = 1 << 24
+_BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """What the values of a feature are.
+
+    Args:
+        low: Smallest value; NaN is not counted.
+        high: Largest value.
+        whole: Whether all are whole numbers.
+        used: Shape (256,), which values of 0 to 255 occur.
+    """
+
+    low: float
+    high: float
+    whole: bool
+    used: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def join(self, other: ValueRange) -> ValueRange:
+        """Return the range of both."""
+        return ValueRange(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.whole and other.whole,
+            self.used | other.used,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePlan:
+    """One feature and how to read it.
+
+    Args:
+        look: The feature.
+        reading: Its values as planes.
+        bands: Name of each plane.
+        noted: What export noted of each plane, None where the name is new.
+    """
+
+    look: FeatureLook
+    reading: Reading
+    bands: tuple[str, ...]
+    noted: tuple[BandRow | None, ...]
+
+    @property
+    def schema(self) -> Feature:
+        """Return the feature as the decoder is asked for it."""
+        if self.look.kind == "bytes":
+            return Feature("bytes", shape=())
+        return Feature(self.look.kind, shape=(self.look.values,))
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether the values are whole numbers by their kind, or were before export."""
+        noted = [row for row in self.noted if row is not None]
+        was = len(noted) == len(self.bands) and all(np.dtype(r.dtype).kind in "biu" for r in noted)
+        return self.look.kind != "float" or was
+
+
+@dataclass(frozen=True, slots=True)
+class BandsPlan:
+    """All bands.
+
+    Args:
+        features: The features, in the order of the bands.
+        layout: Order of the planes within a feature.
+        scale: Map pixels (x, y) per stored pixel.
+    """
+
+    features: tuple[FeaturePlan, ...]
+    layout: Layout
+    scale: XY
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each band."""
+        return tuple(name for feature in self.features for name in feature.bands)
+
+    @property
+    def noted(self) -> tuple[BandRow | None, ...]:
+        """Return what export noted of each band."""
+        return tuple(row for feature in self.features for row in feature.noted)
+
+    def uncropped(self) -> BandsPlan:
+        """Return the plan that keeps the margins."""
+        kept = [replace(f, reading=replace(f.reading, margin=XY(0, 0))) for f in self.features]
+        return replace(self, features=tuple(kept))
+
+    @property
+    def record_bytes(self) -> int:
+        """Return the bytes of one record's values once decoded."""
+        sizes = {"bytes": 1, "float": 4, "int64": 8}
+        return sum(f.look.values * sizes[f.look.kind] for f in self.features)
+
+    @property
+    def batch(self) -> int:
+        """Return how many records to hold at once."""
+        return max(1, min(256, _BATCH_BYTES // max(self.record_bytes, 1)))
+
+    @property
+    def schema(self) -> dict[str, Feature]:
+        """Return the schema to read the features with."""
+        return {feature.look.name: feature.schema for feature in self.features}
+
+
+def plan_bands(
+    survey: Survey,
+    target: Target,
+    *,
+    kernel: XY | None,
+    depth: int | None,
+    cells: XY | None,
+    layout: Layout,
+) -> BandsPlan:
+    """Decide how each feature becomes bands.
+
+    Args:
+        survey: What the files hold.
+        target: What was exported.
+        kernel: Kernel (x, y) from the caller.
+        depth: Planes per patch from the caller.
+        cells: Cells (x, y) per patch from the caller.
+        layout: Order of the planes within a feature.
+
+    Returns:
+        The plan.
+
+    Raises:
+        GeoError: A feature fits no reading or several, or features differ in resolution.
+    """
+    known = kernel or target.kernel
+    plans = []
+    for look in survey.features.values():
+        rows = _noted_rows(target, look.name)
+        asked = depth if depth is not None else _noted_depth(look, rows, target, known, cells)
+        reading = read_layout(
+            look.name,
+            look.values,
+            target.patch,
+            kernel=known,
+            depth=asked,
+            cells=cells,
+            where=survey.files[0].path,
+        )
+        plans.append(_feature_plan(look, reading, rows))
+    _check_alike(plans, survey.files[0].path)
+    return BandsPlan(tuple(plans), layout, plans[0].reading.scale)
+
+
+def _noted_rows(target: Target, feature: str) -> list[BandRow]:
+    bands = target.manifest.bands if target.manifest else []
+    return [row for row in bands if row.feature == feature]
+
+
+def _noted_depth(
+    look: FeatureLook, rows: Sequence[BandRow], target: Target, kernel: XY | None, cells: XY | None
+) -> int | None:
+    """Return the depth the feature had at export, if its values fit it."""
+    depth = sum(row.depth or 1 for row in rows)
+    if not depth:
+        return None
+    fits = readings(look.values, target.patch, kernel=kernel, depth=depth, cells=cells)
+    return depth if fits else None
+
+
+def _feature_plan(look: FeatureLook, reading: Reading, rows: Sequence[BandRow]) -> FeaturePlan:
+    noted: list[tuple[str, BandRow | None]] = []
+    for row in rows:
+        steps = [row.name] if row.depth is None else [f"{row.name}_{i}" for i in range(row.depth)]
+        noted += [(name, row) for name in steps]
+    if len(noted) != reading.depth:
+        names = [look.name] if reading.depth == 1 else _numbered(look.name, reading.depth)
+        noted = [(name, None) for name in names]
+    return FeaturePlan(
+        look, reading, tuple(name for name, _ in noted), tuple(row for _, row in noted)
+    )
+
+
+def _numbered(name: str, depth: int) -> list[str]:
+    return [f"{name}_{plane}" for plane in range(depth)]
+
+
+def _check_alike(plans: Sequence[FeaturePlan], path: str) -> None:
+    if not plans:
+        raise UsageError(f"{path}: the predictions have no feature to place")
+    scales = {plan.reading.scale for plan in plans}
+    margins = {plan.reading.margin for plan in plans} - {XY(0, 0)}
+    if len(scales) > 1 or len(margins) > 1:
+        listed = "; ".join(f"'{plan.look.name}': {plan.reading}" for plan in plans)
+        raise GeoError(
+            f"{path}: features differ in resolution or kernel: {listed}. Import them one by one "
+            "with features="
+        )
+
+
+def value_ranges(paths: Sequence[str], plan: BandsPlan) -> dict[str, ValueRange]:
+    """Look through the features of whole numbers.
+
+    Args:
+        paths: The files.
+        plan: The plan.
+
+    Returns:
+        The range by feature; features of fractions are left out unread.
+    """
+    wanted = {f.look.name: f.schema for f in plan.features if f.whole}
+    found: dict[str, ValueRange] = {}
+    for batch in read_batches(paths, plan.batch, schema=wanted) if wanted else ():
+        for name, feature in wanted.items():
+            column = batch[name]
+            values = column.data if feature.kind == "bytes" else column
+            part = _range_of(np.asarray(values))
+            found[name] = found[name].join(part) if name in found else part
+    return found
+
+
+def _range_of(values: np.ndarray[Any, Any]) -> ValueRange:
+    flat = values.ravel()
+    whole = True
+    if flat.dtype.kind == "f":
+        flat = flat[~np.isnan(flat)]
+        whole = bool((np.isfinite(flat) & (flat == np.rint(flat))).all())
+    used = np.zeros(256, np.bool_)
+    if not flat.size:
+        return ValueRange(math.inf, -math.inf, True, used)
+    low, high = flat.min(), flat.max()
+    if whole and low <= 255 and high >= 0:
+        inside = flat if low >= 0 and high <= 255 else flat[(flat >= 0) & (flat <= 255)]
+        used = np.bincount(inside.astype(np.int64), minlength=256) > 0
+    # Python's own numbers: int64 keeps all its digits.
+    return ValueRange(low.item(), high.item(), whole, used)
+
+
+def choose_dtype(
+    plan: BandsPlan,
+    ranges: dict[str, ValueRange],
+    *,
+    dtype: DTypeLike | None,
+    nodata: float | None,
+) -> np.dtype[Any]:
+    """Choose the dtype of the raster; a GeoTIFF has one for all bands.
+
+    Args:
+        plan: The bands.
+        ranges: Ranges of the whole-number features.
+        dtype: What the caller asks for.
+        nodata: Nodata value asked for, which must fit too.
+
+    Returns:
+        The dtype of the source where export noted it and it holds every value, else the smallest
+        one that does; float32 where a band has fractions.
+
+    Raises:
+        GeoError: The dtype asked for does not hold every value.
+    """
+    joined = _joined(plan, ranges)
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        _check_holds(wanted, joined, plan)
+        return wanted
+    fractions = any(not _is_whole(feature, ranges) for feature in plan.features)
+    if fractions:
+        large = joined is not None and max(-joined.low, joined.high) > _FLOAT32_WHOLE
+        return np.dtype("float64" if large else "float32")
+    extra = [nodata] if nodata is not None else []
+    if any(not float(value).is_integer() for value in extra):
+        return np.dtype("float32")
+    assert joined is not None
+    low, high = min([joined.low, *extra]), max([joined.high, *extra])
+    noted = [np.dtype(row.dtype) for row in plan.noted if row is not None]
+    if len(noted) == len(plan.names):
+        common = np.result_type(*noted)
+        common = np.dtype("uint8") if common.kind == "b" else common
+        if common.kind in "iu" and holds(common, low, high):
+            return common
+    return np.dtype(next((t for t in _WHOLE_TYPES if holds(np.dtype(t), low, high)), "int64"))
+
+
+def _is_whole(feature: FeaturePlan, ranges: dict[str, ValueRange]) -> bool:
+    return feature.whole and ranges[feature.look.name].whole
+
+
+def _joined(plan: BandsPlan, ranges: dict[str, ValueRange]) -> ValueRange | None:
+    found: ValueRange | None = None
+    for feature in plan.features:
+        part = ranges.get(feature.look.name)
+        if part is not None:
+            found = part if found is None else found.join(part)
+    return found
+
+
+def _check_holds(dtype: np.dtype[Any], joined: ValueRange | None, plan: BandsPlan) -> None:
+    fractions = [f.look.name for f in plan.features if not f.whole]
+    if dtype.kind in "iu" and fractions:
+        raise GeoError(
+            f"dtype {dtype} would cut the fractions of '{fractions[0]}'. Pass argmax=True for "
+            "classes, or a float dtype",
+            feature=fractions[0],
+        )
+    if joined is not None and dtype.kind in "iu" and not holds(dtype, joined.low, joined.high):
+        raise GeoError(
+            f"dtype {dtype} does not hold the predictions, which go from {joined.low} to "
+            f"{joined.high}. Pass a wider dtype, or none to have one chosen"
+        )
+
+
+def holds(dtype: np.dtype[Any], low: float, high: float) -> bool:
+    """Tell whether an integer dtype holds a range (an empty range fits any)."""
+    info = np.iinfo(dtype)
+    return bool(low > high or (info.min <= low and high <= info.max))
+
+
+def choose_nodata(
+    plan: BandsPlan,
+    ranges: dict[str, ValueRange],
+    dtype: np.dtype[Any],
+    *,
+    nodata: float | None,
+    needed: bool,
+) -> tuple[np.dtype[Any], float | None, str]:
+    """Choose the nodata value.
+
+    Args:
+        plan: The bands.
+        ranges: Ranges of the whole-number features.
+        dtype: The dtype chosen.
+        nodata: Value asked for, None to choose.
+        needed: Whether some pixel is going to be nodata.
+
+    Returns:
+        The dtype (wider where every value is taken), the value (None: no pixel needs one), and a
+        note for the user, often empty.
+
+    Raises:
+        GeoError: The value asked for does not fit the dtype.
+    """
+    if nodata is not None:
+        return dtype, _fitting(nodata, dtype), ""
+    noted = {None if row is None else row.nodata_value for row in plan.noted}
+    if len(noted) == 1:
+        own = noted.pop()
+        if own is not None and _representable(own, dtype):
+            return dtype, own, ""
+    if dtype.kind == "f":
+        return dtype, math.nan, ""
+    return _free_value(_joined(plan, ranges), dtype) if needed else (dtype, None, "")
+
+
+def _representable(value: float, dtype: np.dtype[Any]) -> bool:
+    if dtype.kind == "f":
+        return True
+    return math.isfinite(value) and value == int(value) and holds(dtype, value, value)
+
+
+def _fitting(value: float, dtype: np.dtype[Any]) -> float:
+    if not _representable(value, dtype):
+        raise GeoError(
+            f"nodata {value} is no {dtype}. Pass another nodata, or a dtype that holds it"
+        )
+    return value
+
+
+def _free_value(
+    joined: ValueRange | None, dtype: np.dtype[Any]
+) -> tuple[np.dtype[Any], float | None, str]:
+    info = np.iinfo(dtype)
+    if joined is None or joined.high < info.max:
+        return dtype, int(info.max), ""
+    if info.min < 0 and joined.low > info.min:
+        return dtype, int(info.min), ""
+    if dtype == np.uint8 and not joined.used.all():
+        return dtype, int(np.flatnonzero(~joined.used)[-1]), ""
+    wider = next((t for t in _WHOLE_TYPES if holds(np.dtype(t), joined.low, joined.high + 1)), None)
+    if wider is None:
+        raise GeoError(f"every value of {dtype} is taken, so none is left for nodata. Pass nodata=")
+    chosen = np.dtype(wider)
+    value = int(np.iinfo(chosen).min if chosen.kind == "i" else np.iinfo(chosen).max)
+    note = f"every value of {dtype} is taken: the raster is {chosen} with nodata {value}"
+    return chosen, value, note
+
+
+def class_bands(plan: BandsPlan) -> BandsPlan:
+    """Return the plan of the class band that argmax makes of all bands."""
+    if len(plan.names) < 2:
+        raise UsageError(
+            f"argmax needs at least two bands of scores, there is {', '.join(plan.names)}"
+        )
+    first = plan.features[0]
+    look = replace(first.look, name="class", kind="int64")
+    merged = FeaturePlan(look, first.reading, ("class",), (None,))
+    return replace(plan, features=(merged,))
