@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import stat
@@ -18,11 +19,12 @@ from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     import numpy.typing as npt
 
-__all__ = ["Part", "PartStream", "checked_compression", "header_spans", "open_part", "source_of"]
+__all__ = ["Part", "PartStream", "checked_compression", "header_spans", "open_part", "opened"]
 
 _CUT: Final = {
     "payload-cut": "Failed to read the record.",
@@ -66,20 +68,22 @@ def checked_compression(compression_type: Any) -> str | None:
     )
 
 
-def source_of(data_path: Any) -> Any:
-    """Return a path as the floors below take it: bytes decoded, a descriptor opened.
+@contextlib.contextmanager
+def opened(data_path: Any) -> Iterator[Any]:
+    """Bring a path to what the floors below take: bytes decoded, a descriptor opened.
 
     Args:
-        data_path: str, bytes, path-like, URL, file object, or a file descriptor.
+        data_path: str, bytes, path-like, URL, file object, or a file descriptor, which is closed
+            at the end.
 
-    Returns:
+    Yields:
         A path, URL or file object.
     """
-    if isinstance(data_path, bytes):
-        return os.fsdecode(data_path)
     if isinstance(data_path, int):
-        return os.fdopen(data_path, "rb")
-    return data_path
+        with os.fdopen(data_path, "rb") as file:
+            yield file
+    else:
+        yield os.fsdecode(data_path) if isinstance(data_path, bytes) else data_path
 
 
 class PartStream(ABC):
@@ -327,7 +331,7 @@ def open_part(
     """Open one part of a record file.
 
     Args:
-        source: Path, URL or file object.
+        source: Path, URL or file object; one that can seek is read from its beginning.
         part: Which bytes.
         compression: How the file is compressed; None goes by the content.
         brief: One of very many files: hold it open only while reading, where it allows that, and
@@ -342,6 +346,8 @@ def open_part(
     """
     if _is_plain_file(source, compression):
         return _Mapped(os.fspath(source), part, brief=brief)
+    if hasattr(source, "seekable") and source.seekable():
+        source.seek(0)
     return _Streamed(source, part, compression, threads=1 if brief else None)
 
 

@@ -58,15 +58,13 @@ def parse(description: Description) -> Wanted | None:
         return None
     if isinstance(description, list | tuple):
         return dict.fromkeys(description)
-    if not isinstance(description, Mapping):
+    items: Any = getattr(description, "items", None)
+    if items is None:
         raise TypeError(
             "description must be a list of names or a dict of names to types, "
             f"not {type(description).__name__}"
         )
-    return {
-        name: None if typename is None else kind_of(typename)
-        for name, typename in description.items()
-    }
+    return {name: None if typename is None else kind_of(typename) for name, typename in items()}
 
 
 def missing(name: str, names: Iterable[str], where: str = "") -> KeyError:

@@ -8,7 +8,7 @@ from tfrio import _core
 from tfrio.compat._messages import extract_feature_dict, process_feature
 from tfrio.compat._rows import RowDecoder
 from tfrio.compat._shards import planned_parts
-from tfrio.compat._stream import checked_compression, open_part, source_of
+from tfrio.compat._stream import checked_compression, open_part, opened
 from tfrio.compat._wanted import parse
 from tfrio.compat.iterator_utils import sample_iterators
 
@@ -51,17 +51,17 @@ class _Source(NamedTuple):
 def _streams(source: _Source) -> Iterator[PartStream]:
     """Open the parts of a file that one pass reads, one after the other."""
     compression = checked_compression(source.compression_type)
-    path = source_of(source.data_path)
-    parts = planned_parts(
-        path,
-        source.index_path,
-        source.shard,
-        compression=compression,
-        generator=source.generator,
-    )
-    for part in parts:
-        with open_part(path, part, compression, brief=source.brief) as stream:
-            yield stream
+    with opened(source.data_path) as path:
+        parts = planned_parts(
+            path,
+            source.index_path,
+            source.shard,
+            compression=compression,
+            generator=source.generator,
+        )
+        for part in parts:
+            with open_part(path, part, compression, brief=source.brief) as stream:
+                yield stream
 
 
 def _rows(source: _Source, description: Description, lists: Description) -> Iterator[Any]:
