@@ -32,10 +32,10 @@ INT64_MAX: Final = (1 << 63) - 1
 # A float64 that rounds to float32 changes by at most 6e-8 of its size, unless it is so small that
 # float32 keeps fewer digits of it: that is worth a word.
 _TOLERANCE: Final = 1e-6
-# Arrays that are stored as they are, by NumPy's type character ("l" or "q", or both, is int64).
-_QUICK: Final[dict[str, Kind]] = {
-    np.dtype(np.float32).char: "float",
-    np.dtype(np.int64).char: "int64",
+# Arrays that are stored as they are (in this machine's byte order: others are other types).
+_QUICK: Final[dict[np.dtype[Any], Kind]] = {
+    np.dtype(np.float32): "float",
+    np.dtype(np.int64): "int64",
 }
 
 
@@ -121,7 +121,7 @@ def store(value: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown"
         EncodeError: The value cannot be stored without changing it.
         RaggedValueError: Inner lists differ in length.
     """
-    if type(value) is np.ndarray and (quick := _QUICK.get(value.dtype.char)) is not None:
+    if type(value) is np.ndarray and (quick := _QUICK.get(value.dtype)) is not None:
         found = Stored(quick, value.ravel(), value.shape)
     else:
         found = _natural(value, name, exactness)
