@@ -58,9 +58,24 @@ def back_to_the_map(road: Road) -> str:
     """(g) Import the predictions, and compare with the model run straight on the raster."""
     predictions = sorted((road.folder / "predictions").glob("*.tfrecord.gz"))
     mixer = road.folder / "export" / "scene-mixer.json"
-    geo.import_image(predictions, road.map, mixer=mixer, bands=["class"], dtype="uint8", nodata=0)
+    geo.import_image(
+        predictions,
+        road.map,
+        mixer=mixer,
+        bands=["class"],
+        dtype="uint8",
+        nodata=0,
+        extent="source",
+    )
     names = [f"p_{label.lower()}" for label in road.model.labels]
-    geo.import_image(predictions, road.probabilities, mixer=mixer, bands=names, nodata=float("nan"))
+    geo.import_image(
+        predictions,
+        road.probabilities,
+        mixer=mixer,
+        bands=names,
+        nodata=float("nan"),
+        extent="source",
+    )
     margin = road.grid.margin
     around = ((0, 0), (margin.y, margin.y), (margin.x, margin.x))
     direct = judge(road.model, np.pad(road.pixels, around).astype(np.float32))
