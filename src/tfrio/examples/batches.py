@@ -49,7 +49,9 @@ class BatchEncoder:
         lengths = {name: len(column) for name, column in batch.items()}
         if len(set(lengths.values())) > 1:
             raise EncodeError(f"columns differ in length: {lengths}")
-        rows = next(iter(lengths.values()), 0)
+        rows = next(iter(lengths.values()), getattr(batch, "rows", 0))
+        if not rows:
+            return 0, {}
         found: dict[Target, WireColumn] = {}
         for name, given in batch.items():
             feature = self._rows.feature(name)
@@ -61,7 +63,7 @@ class BatchEncoder:
                 column, mask = _emptied(column, mask), None
             for target, wire in self._wired(name, column, feature):
                 found[target] = wire if mask is None else wire._replace(present=mask)
-        self._check_complete(batch, rows)
+        self._check_complete(batch)
         return rows, found
 
     def _normal(self, name: str, given: Any, feature: Feature | None) -> tuple[Any, Array | None]:
@@ -136,9 +138,9 @@ class BatchEncoder:
                 f"feature '{name}': rows of shape {shape}, the schema says {wanted}", feature=name
             )
 
-    def _check_complete(self, batch: Mapping[str, Any], rows: int) -> None:
+    def _check_complete(self, batch: Mapping[str, Any]) -> None:
         for name, feature in (self._rows.schema or {}).items():
-            if rows and name not in batch and feature.required and feature.default is None:
+            if name not in batch and feature.required and feature.default is None:
                 raise MissingFeatureError(
                     f"feature '{name}' is required by the schema and is no column; give it, or "
                     "mark it optional (required=False)",

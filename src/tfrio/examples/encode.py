@@ -165,11 +165,12 @@ class RowEncoder:
             )
         return self.schema[name]
 
-    def stored(self, name: str, value: Any, feature: Feature | None) -> Stored:
+    def stored(
+        self, name: str, value: Any, feature: Feature | None, place: Place = "context"
+    ) -> Stored:
         """Return one value as it goes on the wire, checked against the schema."""
         if feature is not None and feature.codec is not None:
             return _encoded(name, value, feature)
-        place: Place = "context" if feature is None else feature.place
         kind = feature.kind if feature else self.kinds.get((name, place), "unknown")
         if feature is None and kind == "int64":
             kind = "unknown"  # a float after integers must be seen as such
@@ -228,7 +229,7 @@ class RowEncoder:
 
     def _step(self, name: str, i: int, step: Any, feature: Feature | None) -> Stored:
         try:
-            return self.stored(name, step, feature)
+            return self.stored(name, step, feature, "list")
         except EncodeError as error:
             error.message = f"{error.message} (step {i})"
             raise

@@ -1,0 +1,432 @@
+"""Writing files: rows, batches and payloads in order, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples.helpers import Empty, example, parse, payloads, put, sequence
+from tfrio.errors import EncodeError, MissingFeatureError, TfrioWarning, UsageError
+from tfrio.examples.columns import BytesColumn, Ragged
+from tfrio.examples.decode import read, read_batches
+from tfrio.examples.schema import Feature
+from tfrio.examples.writer import Writer
+
+
+def test_plain_gzip_and_zlib(tmp_path: Path) -> None:
+    rows = [{"id": k, "v": k + 0.5} for k in (10, 20, 30)]
+    for name, compression in (("a.tfrecord", None), ("a.gz", None), ("a.zz", "zlib")):
+        with Writer(tmp_path / name, compression=compression) as writer:  # type: ignore[arg-type]
+            for row in rows:
+                writer.write(row)
+    plain = (tmp_path / "a.tfrecord").read_bytes()
+    assert len(plain) == 138
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == plain
+    for name in ("a.tfrecord", "a.gz", "a.zz"):
+        found = [(int(r["id"][0]), float(r["v"][0])) for r in read(tmp_path / name)]
+        assert found == [(10, 10.5), (20, 20.5), (30, 30.5)]
+
+
+def test_an_unknown_compression_is_no_silent_plain_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="gzip"):
+        Writer(tmp_path / "a", compression="gzipp")  # type: ignore[arg-type]
+    assert not (tmp_path / "a").exists()
+
+
+def test_equal_rows_give_equal_bytes_whatever_the_way(tmp_path: Path) -> None:
+    rows = [{"b": float(i), "a": i, "s": f"t{i}", "z": b"x" * i} for i in range(2000)]
+    with Writer(tmp_path / "rows") as writer:
+        for row in rows:
+            writer.write(row)
+        assert writer.records == 2000
+    with Writer(tmp_path / "arrays") as writer:
+        for row in rows:
+            writer.write({k: [v] for k, v in reversed(row.items())})
+    columns = {k: [row[k] for row in rows] for k in rows[0]}
+    with Writer(tmp_path / "batch") as writer:
+        writer.write_batch(columns)
+    data = (tmp_path / "rows").read_bytes()
+    assert (tmp_path / "arrays").read_bytes() == data
+    assert (tmp_path / "batch").read_bytes() == data
+    assert parse(payloads(tmp_path / "rows")[7]) == {
+        "a": ("int64_list", [7]),
+        "b": ("float_list", [7.0]),
+        "s": ("bytes_list", [b"t7"]),
+        "z": ("bytes_list", [b"x" * 7]),
+    }
+
+
+def test_sort_can_be_turned_off(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a", sort=False) as writer:
+        writer.write({"b": 1, "a": [2]})
+    (payload,) = payloads(tmp_path / "a")
+    assert payload.index(b"b") < payload.index(b"a", 4)
+    golden = bytes.fromhex(
+        "0a0c0a0a0a016e12051a030a0103123d0a1c0a03746f6b12150a061a040a0200010a021a000a071a050a0302"
+        "03040a1d0a03696d6712160a060a040a02ffd80a040a020a000a060a040a026162"
+    )
+    path = put(tmp_path / "seq", golden)
+    with Writer(tmp_path / "again", sequence=True, sort=False) as writer:
+        for row in read(path):
+            writer.write(row)
+    assert payloads(tmp_path / "again") == [golden]
+
+
+def test_rows_keep_their_order_among_batches_and_payloads(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"x": 0})
+        writer.write({"x": [1]})
+        writer.write({"x": 2})
+        writer.write_batch({"x": np.array([3, 4])})
+        writer.write_payload(example({"x": [5]}))
+        writer.write({"x": 6})
+        assert writer.records == 7
+    assert [int(r["x"][0]) for r in read(tmp_path / "a")] == list(range(7))
+
+
+def test_a_list_or_array_may_change_after_write(tmp_path: Path) -> None:
+    array, values = np.zeros(3, np.float32), [1, 2]
+    with Writer(tmp_path / "a") as writer:
+        for k in range(3):
+            array[:] = k
+            values[0] = k
+            writer.write({"x": array, "y": values})
+    assert [r["x"][0] for r in read(tmp_path / "a")] == [0, 1, 2]
+    assert [r["y"][0] for r in read(tmp_path / "a")] == [0, 1, 2]
+
+
+def test_a_refused_row_names_itself_and_leaves_the_others(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"x": 1})
+        for bad in (1 << 63, "text", [[1], [2, 3]]):
+            with pytest.raises(EncodeError, match=r"feature 'x'.*Record 1 of .*a") as caught:
+                writer.write({"x": bad})
+            assert caught.value.record == 1
+        writer.write({"x": 2})
+    assert [int(r["x"][0]) for r in read(tmp_path / "a")] == [1, 2]
+
+
+def test_a_feature_keeps_its_first_kind(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"x": 1.5})
+        writer.write({"x": 2})
+        writer.write({"x": [3, 4]})
+        writer.write_batch({"x": np.array([5])})
+        writer.write({"x": []})
+    assert [r["x"].tolist() for r in read(tmp_path / "a")] == [[1.5], [2.0], [3.0, 4.0], [5.0], []]
+    with Writer(tmp_path / "b") as writer:
+        writer.write({"x": 1})
+        with pytest.raises(EncodeError, match="was int64 in earlier records and is float now"):
+            writer.write({"x": 2.5})
+        with pytest.raises(EncodeError, match="was int64 in earlier records and is float now"):
+            writer.write_batch({"x": np.array([2.5])})
+
+
+def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
+    def fail() -> None:
+        with Writer(tmp_path / "a") as writer:
+            writer.write({"x": 1})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_close_twice_and_write_after_close(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a")
+    writer.write({"x": 1})
+    writer.close()
+    writer.close()
+    for call in (
+        lambda: writer.write({"x": 1}),
+        lambda: writer.write_batch({"x": [1]}),
+        lambda: writer.write_payload(b""),
+        lambda: writer.write_sequence({}, {}),
+        writer.flush,
+    ):
+        with pytest.raises(ValueError, match="writer is closed"):
+            call()
+
+
+def test_flush_makes_rows_readable(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"x": 1})
+        writer.flush()
+        assert [r["x"].tolist() for r in read(tmp_path / "a")] == [[1]]
+        writer.write({"x": 2})
+    assert len(list(read(tmp_path / "a"))) == 2
+
+
+def test_append_and_exclusive(tmp_path: Path) -> None:
+    for k in range(2):
+        with Writer(tmp_path / "a", mode="a") as writer:
+            writer.write({"x": k})
+    assert [int(r["x"][0]) for r in read(tmp_path / "a")] == [0, 1]
+    with pytest.raises(FileExistsError):
+        Writer(tmp_path / "a", mode="x")
+
+
+def test_a_file_object_is_written_to(tmp_path: Path) -> None:
+    target = io.BytesIO()
+    with Writer(target) as writer:
+        writer.write({"x": np.zeros((2, 3))})
+    assert len(list(read(io.BytesIO(target.getvalue())))) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_float_warns_once(tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught, Writer(tmp_path / "a") as writer:
+        warnings.simplefilter("always")
+        for _ in range(5):
+            writer.write({"x": 1e39, "y": 0.620390625})
+            writer.write({"x": [1e39]})
+    assert [str(w.message)[:46] for w in caught] == [
+        "feature 'x': 1e+39 becomes inf as float32, the"
+    ]
+    with (
+        Writer(tmp_path / "b", strict=True) as writer,
+        pytest.raises(EncodeError, match="1e.39 becomes inf"),
+    ):
+        writer.write({"x": 1e39})
+
+
+def test_lists_of_lists_in_an_example(tmp_path: Path) -> None:
+    value = [[0], [1, 56]]
+    with Writer(tmp_path / "a") as writer:
+        with pytest.raises(
+            EncodeError, match="needs a SequenceExample .*write_sequence or ragged='split'"
+        ):
+            writer.write({"idx": value})
+        writer.write({"ok": 1})
+    with Writer(tmp_path / "b", ragged="split") as writer:
+        writer.write({"idx": value})
+        writer.write({"idx": [[7, 8], [9, 10]]})
+    first, second = map(parse, payloads(tmp_path / "b"))
+    assert first == {
+        "idx/values": ("int64_list", [0, 1, 56]),
+        "idx/lengths": ("int64_list", [1, 2]),
+    }
+    assert second["idx/lengths"] == ("int64_list", [2, 2])
+    rows = list(read(tmp_path / "b"))
+    assert [[v.tolist() for v in row["idx"]] for row in rows] == [value, [[7, 8], [9, 10]]]
+    with pytest.raises(UsageError, match="'error' or 'split'"):
+        Writer(tmp_path / "c", ragged="splt")  # type: ignore[arg-type]
+
+
+def test_two_gibibytes_are_refused(tmp_path: Path) -> None:
+    big = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (1 << 29,), (0,))
+    with Writer(tmp_path / "a") as writer:
+        with pytest.raises(EncodeError, match="must stay under 2 GiB"):
+            writer.write_batch({"x": big.reshape(1, -1)})
+        writer.write({"x": 1.0})
+    assert len(list(read(tmp_path / "a"))) == 1
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_every_form_of_a_column(tmp_path: Path) -> None:
+    columns = {
+        "f": np.array([[1.5, 2.5], [3.5, 4.5]], np.float32),
+        "f64": np.asfortranarray(np.arange(4.0).reshape(2, 2)),
+        "i": np.array([7, 8], np.uint8),
+        "flag": np.array([True, False]),
+        "b": BytesColumn.of([b"a\x00", b""]),
+        "text": ["x", "yz"],
+        "r": Ragged(np.array([1, 2, 3]), np.array([0, 0, 3])),
+        "rb": Ragged(BytesColumn.of([b"p", b"q"]), np.array([0, 2, 2])),
+        "lists": [[1.0], [2.0, 3.0]],
+        "words": [[b"a", b"b"], []],
+        "maybe": [None, 5],
+        "U": np.array(["ä", "b"]),
+        "strided": np.arange(8)[::4],
+    }
+    with Writer(tmp_path / "a") as writer:
+        writer.write_batch(columns)
+    first, second = map(parse, payloads(tmp_path / "a"))
+    assert first["f"] == ("float_list", [1.5, 2.5])
+    assert second["f64"] == ("float_list", [2, 3])
+    assert second["i"] == ("int64_list", [8])
+    assert first["flag"] == ("int64_list", [1])
+    assert first["b"] == ("bytes_list", [b"a\x00"])
+    assert second["text"] == ("bytes_list", [b"yz"])
+    assert first["r"] == ("int64_list", [])
+    assert second["r"] == ("int64_list", [1, 2, 3])
+    assert first["rb"] == ("bytes_list", [b"p", b"q"])
+    assert second["lists"] == ("float_list", [2, 3])
+    assert second["words"] == ("bytes_list", [])
+    assert "maybe" not in first
+    assert second["maybe"] == ("int64_list", [5])
+    assert first["U"] == ("bytes_list", ["ä".encode()])
+    assert second["strided"] == ("int64_list", [4])
+
+
+def test_a_mask_leaves_features_out(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write_batch(
+            {
+                "x": np.array([1, 2, 3]),
+                "y": np.ma.masked_array([1.0, 2.0, 3.0], [True, False, False]),
+            },
+            present={"x": np.array([True, False, True])},
+        )
+        with pytest.raises(EncodeError, match=r"present\['x'\] has shape \(2,\), not \(1,\)"):
+            writer.write_batch({"x": [1]}, present={"x": np.array([True, False])})
+    found = [sorted(parse(p)) for p in payloads(tmp_path / "a")]
+    assert found == [["x"], ["y"], ["x", "y"]]
+
+
+def test_columns_of_differing_length_are_refused(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        with pytest.raises(EncodeError, match=r"differ in length: \{'x': 2, 'y': 3\}"):
+            writer.write_batch({"x": [1, 2], "y": [1, 2, 3]})
+        writer.write_batch({})
+        writer.write_batch({"x": []})
+        with pytest.raises(EncodeError, match="None inside a list"):
+            writer.write_batch({"x": [[1], [None]]})
+        with pytest.raises(EncodeError, match="row 1"):
+            writer.write_batch({"x": [[1], [1 << 63]]})
+        with pytest.raises(EncodeError, match="mixes kinds"):
+            writer.write_batch({"x": [[1], [b"a"]]})
+        assert writer.records == 0
+
+
+def test_a_null_column_under_a_schema(tmp_path: Path) -> None:
+    schema = {"x": Feature("float"), "y": Feature("float", (), required=False)}
+    with Writer(tmp_path / "a", schema=schema) as writer:
+        writer.write_batch({"x": [None, None], "y": [None, 1]})
+        writer.write_batch({"x": [None, [1.5, 2]], "y": [None, None]})
+        writer.write_batch({"x": np.array([1, 2]), "y": [1, 2]}, present={"x": [False, True]})  # type: ignore[dict-item]
+        with pytest.raises(
+            MissingFeatureError, match="'x' is required by the schema and is no column"
+        ):
+            writer.write_batch({"y": [1]})
+    assert payloads(tmp_path / "a")[0].hex() == "0a090a070a017812021200"
+    rows = [parse(p) for p in payloads(tmp_path / "a")]
+    assert [r["x"][1] for r in rows] == [[], [], [], [1.5, 2], [], [2]]
+    assert [r.get("y", (0, None))[1] for r in rows] == [None, [1], None, None, [1], [2]]
+    strict = {"x": Feature("float", ())}
+    with (
+        Writer(tmp_path / "b", schema=strict) as writer,
+        pytest.raises(MissingFeatureError, match="absent in row 1 of the batch"),
+    ):
+        writer.write_batch({"x": [1, None]})
+
+
+def test_shapes_of_columns_under_a_schema(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a", schema={"x": Feature("float", (2, 3))}) as writer:
+        writer.write_batch({"x": np.zeros((4, 2, 3))})
+        writer.write_batch({"x": np.zeros((4, 6))})
+        with pytest.raises(EncodeError, match=r"rows of shape \(3, 2\), the schema says \(2, 3\)"):
+            writer.write_batch({"x": np.zeros((4, 3, 2))})
+    assert len(payloads(tmp_path / "a")) == 8
+
+
+# --- sequences ------------------------------------------------------------------------------------
+
+
+def test_sequences_by_row_batch_and_call_are_equal(tmp_path: Path) -> None:
+    context = {"id": 7, "name": "n"}
+    lists = {"tok": [[0, 1], [], [2, 3, 4]], "img": [[b"\xff"], [b""], [b"ab"]]}
+    expected = sequence(
+        {"id": [7], "name": [b"n"]},
+        {"tok": [[0, 1], Empty("int64_list"), [2, 3, 4]], "img": lists["img"]},
+    )
+    with Writer(tmp_path / "a") as writer:
+        writer.write_sequence(context, lists)
+    with Writer(tmp_path / "b", sequence=True) as writer:
+        writer.write({**context, **lists})
+    (batch,) = read_batches(tmp_path / "a", 10)
+    with Writer(tmp_path / "c", sequence=True) as writer:
+        writer.write_batch(batch)
+    for name in "abc":
+        assert payloads(tmp_path / name) == [expected], name
+
+
+def test_fixed_steps_as_columns(tmp_path: Path) -> None:
+    schema = {"obs": Feature("float", (2,), place="list"), "w": Feature("int64", (), place="list")}
+    columns = {
+        "obs": Ragged(np.arange(10, dtype=np.float32).reshape(5, 2), np.array([0, 2, 5])),
+        "w": Ragged(np.arange(4), np.array([0, 1, 4])),
+    }
+    with Writer(tmp_path / "a", schema=schema) as writer:
+        writer.write_batch(columns)
+        writer.write({"obs": np.ones((1, 2)), "w": [9, 9]})
+    first, second, third = read(tmp_path / "a", schema=schema)
+    assert first["obs"].tolist() == [[0, 1], [2, 3]]
+    assert second["w"].tolist() == [1, 2, 3]
+    assert third["w"].tolist() == [9, 9]
+    nested = Ragged(Ragged(np.arange(2), np.array([0, 2])), np.array([0, 1]))
+    with (
+        Writer(tmp_path / "b") as writer,
+        pytest.raises(EncodeError, match="needs a SequenceExample"),
+    ):
+        writer.write_batch({"x": nested})
+
+
+# --- there and back -------------------------------------------------------------------------------
+
+VALUES = {
+    "int64": st.integers(-(1 << 63), (1 << 63) - 1),
+    "float": st.floats(width=32, allow_nan=False),
+    "bytes": st.binary(max_size=6),
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[dict]:
+    """Rows of features a, b, c of one kind each: absent, empty, or with values."""
+    kinds = {name: draw(st.sampled_from(sorted(VALUES))) for name in "abc"}
+    lengths = {name: draw(st.sampled_from([(0, 3), (1, 1), (2, 2)])) for name in "abc"}
+    rows = []
+    for _ in range(draw(st.integers(0, 8))):
+        row = {}
+        for name, kind in kinds.items():
+            if draw(st.integers(0, 4)):
+                low, high = lengths[name]
+                values = draw(st.lists(VALUES[kind], min_size=low, max_size=high))
+                dtype = {"int64": np.int64, "float": np.float32}.get(kind)
+                row[name] = values if dtype is None else np.array(values, dtype)
+        rows.append(row)
+    return rows
+
+
+def _listed(row: dict) -> dict:
+    return {k: [v] if isinstance(v, bytes) else list(v) for k, v in row.items()}
+
+
+@settings(deadline=None)
+@given(tables(), st.integers(1, 5))
+def test_rows_and_columns_come_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict], size: int
+) -> None:
+    folder = tmp_path_factory.mktemp("back")
+    kinds = {
+        k: "bytes" if isinstance(v, list) else "float" if v.dtype == np.float32 else "int64"
+        for row in rows
+        for k, v in row.items()
+    }
+    schema = {k: Feature(kind, required=False) for k, kind in kinds.items()}  # type: ignore[arg-type]
+    with Writer(folder / "a", schema=schema) as writer:
+        for row in rows:
+            writer.write(row)
+    again = list(read(folder / "a"))
+    assert [_listed(r) for r in again] == [_listed(r) for r in rows]
+    with Writer(folder / "b") as writer, warnings.catch_warnings():
+        warnings.simplefilter("ignore", TfrioWarning)
+        for batch in read_batches(folder / "a", size):
+            writer.write_batch(batch)
+    with Writer(folder / "c") as writer:
+        for batch in read_batches(folder / "a", size, schema=schema):
+            writer.write_batch(batch)
+    data = (folder / "a").read_bytes()
+    assert (folder / "b").read_bytes() == data
+    assert (folder / "c").read_bytes() == data
