@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tfrio.cli.demo.road import Road
 
 __all__ = ["Account", "account_of", "back_to_the_map", "draw_picture"]
-
-_NAMES = {"Urban": "Urban or bare soil"}
-"""The labels know no bare soil; its spectrum is nearest to the urban one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,48 +45,50 @@ class Account:
     hectares: dict[str, float]
 
 
-def _read(path: Path) -> NDArray[np.float32]:
+def name_of(label: str) -> str:
+    """Return what a class is called: the labels know no bare soil, which looks most like Urban."""
+    return "Urban or bare soil" if label == "Urban" else label
+
+
+def _read(path: Path) -> NDArray[Any]:
     with require("rasterio", extra="geo").open(path) as file:
-        bands: NDArray[np.float32] = file.read()
+        bands: NDArray[Any] = file.read()
         return bands
 
 
 def back_to_the_map(road: Road) -> str:
     """(g) Import the predictions, and compare with the model run straight on the raster."""
-    predictions = sorted((road.folder / "predictions").glob("*.tfrecord.gz"))
-    mixer = road.folder / "export" / "scene-mixer.json"
-    geo.import_image(
-        predictions,
+    labels = road.model.labels
+    _import(
+        road,
         road.map,
-        mixer=mixer,
         bands=["class"],
         dtype="uint8",
         nodata=0,
-        extent="source",
+        class_names={k: name_of(label) for k, label in enumerate(labels, 1)},
+        colors={k: COLOURS[label] for k, label in enumerate(labels, 1)},
     )
-    names = [f"p_{label.lower()}" for label in road.model.labels]
-    geo.import_image(
-        predictions,
-        road.probabilities,
-        mixer=mixer,
-        bands=names,
-        nodata=float("nan"),
-        extent="source",
-    )
+    scores = [f"p_{label.lower()}" for label in labels]
+    _import(road, road.probabilities, bands=scores, nodata=float("nan"))
     margin = road.grid.margin
     around = ((0, 0), (margin.y, margin.y), (margin.x, margin.x))
     direct = judge(road.model, np.pad(road.pixels, around).astype(np.float32))
     valid = _valid(road)
-    expected = np.where(valid, classes(direct), 0)
-    must(np.array_equal(_read(road.map)[0], expected), "classes")
-    must(
-        np.array_equal(_read(road.probabilities), np.where(valid, direct, np.nan), equal_nan=True),
-        "probabilities",
-    )
+    must(np.array_equal(_read(road.map)[0], np.where(valid, classes(direct), 0)), "classes")
+    expected = np.where(valid, direct, np.nan)
+    must(np.array_equal(_read(road.probabilities), expected, equal_nan=True), "probabilities")
     return (
         f"landcover.tif and probabilities.tif equal the model run straight on the raster on all "
         f"{int(valid.sum()):,} covered pixels, and are nodata where it is masked or not covered"
     )
+
+
+def _import(road: Road, out: Path, **options: Any) -> None:
+    """Import features of the predictions on the grid of the whole scene."""
+    predictions = sorted((road.folder / "predictions").glob("*.tfrecord.gz"))
+    mixer = road.folder / "export" / "scene-mixer.json"
+    report = geo.import_image(predictions, out, mixer=mixer, extent="source", **options)
+    road.reports[out.name] = report
 
 
 def _valid(road: Road) -> NDArray[np.bool_]:
@@ -102,34 +101,29 @@ def _valid(road: Road) -> NDArray[np.bool_]:
 
 
 def account_of(road: Road) -> Account:
-    """Count where every pixel of the scene went."""
+    """Take the account of the scene from the reports of export and import."""
+    placed = road.reports[road.map.name]
     coverage = road.grid.coverage
-    counts = np.bincount(_read(road.map)[0].astype(np.uint8).ravel(), minlength=4)
-    hectare = scene.PIXEL**2 / 10_000
     return Account(
-        patches=road.grid.total,
+        patches=placed.patches,
         pixels=coverage.pixels,
         covered=coverage.covered,
         dropped=coverage.dropped,
-        masked=coverage.covered - int(counts[1:].sum()),
-        hectares={
-            _NAMES.get(label, label): float(counts[k] * hectare)
-            for k, label in enumerate(road.model.labels, 1)
-        },
+        masked=placed.masked,
+        hectares={row.name: row.hectares for row in placed.classes},
     )
 
 
 def draw_picture(road: Road, account: Account) -> str:
     """(h) Draw scene and map side by side."""
-    colours = [COLOURS[label] for label in road.model.labels]
     rows = [
-        LegendRow(name, colour, area)
-        for (name, area), colour in zip(account.hectares.items(), colours, strict=True)
+        LegendRow(name_of(label), COLOURS[label], account.hectares.get(name_of(label), 0.0))
+        for label in road.model.labels
     ]
     draw(
         road.folder / "demo.png",
         road.pixels,
-        _read(road.map)[0].astype(np.uint8),
+        _read(road.map)[0],
         legend=rows,
         patch=PATCH,
         counts=XY(road.grid.columns, road.grid.rows),

@@ -21,6 +21,8 @@ from tfrio.types import XY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tfrio.geo.assemble_report import ImportReport
+
 __all__ = ["KERNEL", "PATCH", "Road", "classes", "judge", "must"]
 
 PATCH = XY(72, 48)
@@ -41,6 +43,7 @@ class Road:
     pixels: NDArray[np.uint16] = field(init=False)
     model: Model = field(init=False)
     grid: PatchGrid = field(init=False)
+    reports: dict[str, ImportReport] = field(default_factory=dict)
 
     @property
     def raster(self) -> Path:
