@@ -80,7 +80,9 @@ class ArrayDataset:
     _made_reader: Reader | None
     _made_order: tuple[int, Order, str] | None
     _live: Progress | None
-    """Where the present pass stands."""
+    """Where the present pass began, or its epoch within an infinite one."""
+    _handed: int
+    """Records handed to the user since then."""
 
     def __init__(
         self,
@@ -181,14 +183,18 @@ class ArrayDataset:
             epoch: From 0. A state loaded for this epoch is continued; for another it is dropped.
         """
         self._turns.set_epoch(epoch)
-        self._live = None
+        self._stand(None)
 
     # --- iteration ---
 
     def __iter__(self) -> Iterator[Any]:
         """Start a pass."""
-        self._live = self.counted(self._begin())
-        return self._passes(self._live)
+        progress = self.counted(self._begin())
+        self._stand(progress)
+        return self._passes(progress)
+
+    def _stand(self, progress: Progress | None) -> None:
+        self._live, self._handed = progress, 0
 
     def _begin(self) -> Progress:
         worker, workers = self._worker()
@@ -218,7 +224,7 @@ class ArrayDataset:
             if not self._choices.infinite:
                 break
             progress = self.counted(progress)
-            self._live = progress
+            self._stand(progress)
         if not self._in_worker():
             self.set_epoch(progress.epoch)
 
@@ -231,8 +237,7 @@ class ArrayDataset:
                 if skip:
                     skip -= 1
                     continue
-                progress = progress.after(records)
-                self._live = progress
+                self._handed += records
                 if item is None:
                     continue
                 yield item if self._transform is None else self._transform(item)
@@ -263,7 +268,7 @@ class ArrayDataset:
         Returns:
             A small JSON-able dict. Taken at the end of an epoch it stands at the start of the next.
         """
-        progress = self._live or self.starting()
+        progress = self.starting() if self._live is None else self._live.after(self._handed)
         if items is not None:
             start = self.counted(self.starting())
             progress = start.after(min(items * (self._choices.batch_size or 1), start.left))
@@ -309,14 +314,14 @@ class ArrayDataset:
     def begin_at(self, progress: Progress) -> None:
         """Let the next pass begin at a progress."""
         if not self._in_worker():
-            self._live = None
+            self._stand(None)
             self._turns.begin_at(progress)
             return
         worker, workers = self._worker()
         here = progress if progress.workers > 1 else replace(progress, worker=worker)
         whole = self._plan(replace(here, workers=workers))
         over = progress.delivered >= whole.batch_sizes(0, len(whole)).sum()
-        self._live = None
+        self._stand(None)
         self._turns.begin_worker_at(progress, worker, over=over)
 
     # --- parts ---
@@ -386,7 +391,8 @@ class ArrayDataset:
     # --- inner workings ---
 
     def _forget(self) -> None:
-        self._opened = self._made_reader = self._made_order = self._live = None
+        self._opened = self._made_reader = self._made_order = None
+        self._stand(None)
         self._turns = Turns(self._new_box())
 
     def __getstate__(self) -> dict[str, Any]:

@@ -66,18 +66,27 @@ class Maker:
 
     def batches(self, chunk: Chunk) -> Items:
         """Cut a chunk into its batches."""
-        columns = {name: self._cut(col, chunk.rows) for name, col in self._columns(chunk).items()}
-        made = []
-        for number, (rows, records) in enumerate(zip(chunk.rows, chunk.consumed, strict=True)):
-            entries: dict[str, Any] = {}
-            for name, parts in columns.items():
-                part = parts[number]
-                if isinstance(part, Ragged | BytesColumn | list):
-                    self._add(entries, name, part)
-                else:
-                    entries[name] = part
+        columns = self._columns(chunk)
+        cuts = [self._cut(column, chunk.rows) for column in columns.values()]
+        special = [name for name, column in columns.items() if _is_special(column)]
+        made: list[tuple[Any, int]] = []
+        parts_of_batches = zip(*cuts, strict=True)
+        for rows, records, parts in zip(chunk.rows, chunk.consumed, parts_of_batches, strict=True):
+            entries = dict(zip(columns, parts, strict=True))
+            if special:
+                entries = self._finished(entries, special)
             made.append((self.container(entries, rows) if rows else None, records))
         return made
+
+    def _finished(self, entries: dict[str, Any], special: Sequence[str]) -> dict[str, Any]:
+        """Return a batch's entries with lists, bytes and arrays of differing shape made usable."""
+        finished: dict[str, Any] = {}
+        for name, part in entries.items():
+            if name in special:
+                self._add(finished, name, part)
+            else:
+                finished[name] = part
+        return finished
 
     def rows(self, chunk: Chunk) -> Items:
         """Cut a chunk into rows; an optional feature that is absent is None."""
@@ -113,13 +122,13 @@ class Maker:
         }
 
     def _cut(self, column: Any, sizes: Sequence[int]) -> Sequence[Any]:
-        if isinstance(column, Ragged | BytesColumn | list):
+        if _is_special(column):
             return [column[a:b] for a, b in pairwise(accumulate(sizes, initial=0))]
         return self.cuts(column, sizes)
 
     def _singles(self, column: Any) -> Sequence[Any]:
         if isinstance(column, BytesColumn):
-            return column.tolist()
+            return _bytes_list(column)
         if isinstance(column, Ragged):
             return [self._value(column[i]) for i in range(len(column))]
         if isinstance(column, list):
@@ -137,7 +146,7 @@ class Maker:
     def _add(self, entries: dict[str, Any], name: str, part: Any) -> None:
         """Add a column of lists, bytes or arrays of differing shape to a batch."""
         if isinstance(part, BytesColumn):
-            entries[name] = part.tolist()
+            entries[name] = _bytes_list(part)
         elif isinstance(part, list):
             entries[name] = [self._value(value) for value in part]
         elif self._ragged == "lists" or not _numbers(part):
@@ -156,6 +165,17 @@ class Maker:
             part = inner
         entries[name] = self.array(part.padded())
         entries[f"{name}/lengths"] = self.array(part.lengths)
+
+
+def _bytes_list(column: BytesColumn) -> list[bytes]:
+    """Return values as bytes: long ones copied once each, short ones through one common copy."""
+    if column.nbytes < 4096 * len(column):
+        return column.tolist()
+    return [bytes(view) for view in column.views()]
+
+
+def _is_special(column: Any) -> bool:
+    return isinstance(column, Ragged | BytesColumn | list)
 
 
 def _numbers(column: Ragged) -> bool:

@@ -28,7 +28,7 @@ __all__ = ["Chunk", "Reader"]
 Out = TypeVar("Out")
 
 # Small batches are decoded several at once: a native call and its arrays cost some microseconds.
-CHUNK_RECORDS = 4096
+CHUNK_RECORDS = 8192
 CHUNK_BYTES = 2 << 20
 
 

@@ -137,6 +137,10 @@ class ForwardFrames:
                 )
         return bytes(run), offsets - first
 
+    def __del__(self) -> None:
+        """Close the file, as datasets are not closed by their users."""
+        self.close()
+
     def close(self) -> None:
         """Close the file."""
         if self._stream is not None:
@@ -161,6 +165,8 @@ class Sources:
             file.count if selection is None else len(selection[number])
             for number, file in enumerate(self.files)
         ]
+        self.mapped = all(file.mapped for file in self.files)
+        """Whether every record of every file is at hand."""
         self._edges: dict[int, Int64] = {}
         self._held: dict[tuple[int, int], Held] = {}
         self._forward: dict[int, ForwardFrames] = {}
@@ -173,11 +179,6 @@ class Sources:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open the files again."""
         self.__init__(state["files"], selection=state["selection"])  # type: ignore[misc]
-
-    @property
-    def mapped(self) -> bool:
-        """Return whether every record of every file is at hand."""
-        return all(file.mapped for file in self.files)
 
     @property
     def seekable(self) -> bool:
@@ -225,13 +226,15 @@ class Sources:
         which = np.empty(records.size, np.int32)
         starts = np.empty(records.size, np.int64)
         buffers: list[Any] = []
-        for file in np.unique(picks.file).tolist():
-            chosen = np.flatnonzero(picks.file == file)
+        for file in np.flatnonzero(np.bincount(picks.file)).tolist():
             if self.files[file].mapped:
+                chosen = slice(None) if len(self.files) == 1 else picks.file == file
                 buffer, places = self.files[file].frames(0, self.files[file].count)
                 which[chosen] = len(buffers)
                 starts[chosen] = places[records[chosen]]
                 buffers.append(buffer)
+        if self.mapped:
+            return Frames(buffers, which, starts)
         self._fetch_stretches(picks.file, records, together, Frames(buffers, which, starts))
         return Frames(buffers, which, starts)
 
