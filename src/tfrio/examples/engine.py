@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tfrio import _core
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array
+    from tfrio.examples.convert import Places
     from tfrio.examples.form import Form
     from tfrio.examples.infer import Utf8
     from tfrio.examples.observe import Observation
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-__all__ = ["Chunk", "Engine", "Options"]
+__all__ = ["Chunk", "Engine", "Options", "native_decoder"]
 
 _FRAME = 16
 
@@ -80,7 +81,7 @@ class Chunk:
     layout: Layout
     natives: list[NativeColumn]
     rows: int
-    origin: Origin = field(default_factory=Origin)
+    origin: Places
 
 
 class Engine:
@@ -207,12 +208,7 @@ class Engine:
         layout = self._form.layout
         if self._decoder is None or layout is not self._decoder_layout:
             self._decoder_layout = layout
-            self._decoder = _core.ExampleDecoder(
-                [(s.name, s.kind, s.values, s.place) for s in layout.slots],
-                sequence=self._form.sequence,
-                discover=self._form.discover,
-                utf8=NATIVE_UTF8[self._options.utf8],
-            )
+            self._decoder = native_decoder(self._form, utf8=self._options.utf8)
         if out is not None and not self._decoder.rows:
             for slot, array in out.items():
                 self._decoder.set_output(slot, array)
@@ -251,6 +247,16 @@ class Engine:
         assert layout is not None
         natives = [NativeColumn.of(column) for column in self._decoder.take()]
         return Chunk(layout, natives, rows, origin)
+
+
+def native_decoder(form: Form, *, utf8: Utf8) -> Any:
+    """Return a native decoder for the layout of a form."""
+    return _core.ExampleDecoder(
+        [(s.name, s.kind, s.values, s.place) for s in form.layout.slots],
+        sequence=form.sequence,
+        discover=form.discover,
+        utf8=NATIVE_UTF8[utf8],
+    )
 
 
 def _first_payload(stream: RecordStream) -> memoryview | None:

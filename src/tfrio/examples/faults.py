@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tfrio import _core
 from tfrio.errors import (
@@ -22,10 +22,39 @@ if TYPE_CHECKING:
     from tfrio.examples.layout import Layout
     from tfrio.examples.schema import Feature
 
-__all__ = ["decode_error", "with_present"]
+__all__ = ["AtRecord", "decode_error", "with_present"]
 
 
-def decode_error(fault: Any, stream: RecordStream, layout: Layout) -> TfrioError:
+class AtRecord(Protocol):
+    """A place in a file: ``RecordStream`` is one."""
+
+    @property
+    def path(self) -> str:
+        """Return the name of the file."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """Return the number of the record."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Return the uncompressed offset of the record's header."""
+        ...
+
+    @property
+    def buffer(self) -> memoryview:
+        """Return bytes that begin with the record's frame."""
+        ...
+
+    @property
+    def final(self) -> bool:
+        """Return whether no more bytes will come."""
+        ...
+
+
+def decode_error(fault: Any, stream: AtRecord, layout: Layout) -> TfrioError:
     """Turn a fault of the record at the start of the window into an exception.
 
     Args:
@@ -97,7 +126,7 @@ def _feature(layout: Layout, name: str) -> Feature | None:
     return next(found, None)
 
 
-def _look(stream: RecordStream) -> Observation:
+def _look(stream: AtRecord) -> Observation:
     scanner = _core.SchemaScanner(sequence=True, utf8="accept")
     feed = scanner.feed(stream.buffer, 0, 1, verify=False, final=stream.final)
     seen = Observation()

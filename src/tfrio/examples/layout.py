@@ -137,11 +137,6 @@ class Origin:
         self._rows.append(row)
         self._places.append((path, record))
 
-    def extend(self, other: Origin, shift: int) -> None:
-        """Take over the rows of another batch, which follow from ``shift`` on."""
-        for row, (path, record) in zip(other._rows, other._places, strict=True):
-            self.add(row + shift, path, record)
-
     def of(self, row: int) -> tuple[str, int]:
         """Return path and record number of a row."""
         i = bisect_right(self._rows, row) - 1

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfrio.examples.engine import Chunk
-from tfrio.examples.layout import NativeColumn, Origin
+from tfrio.examples.layout import NativeColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tfrio.examples.columns import Array
+    from tfrio.examples.convert import Places
     from tfrio.examples.layout import Slot
 
 __all__ = ["join_chunks"]
@@ -35,11 +37,36 @@ def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
         return chunks[0]
     layout = chunks[-1].layout
     natives = [_concat([_conform(chunk, slot) for chunk in chunks]) for slot in layout.slots]
-    origin, rows = Origin(), 0
-    for chunk in chunks:
-        origin.extend(chunk.origin, rows)
-        rows += chunk.rows
-    return Chunk(layout, natives, rows, origin)
+    starts = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
+    origin = JoinedPlaces([chunk.origin for chunk in chunks], starts)
+    return Chunk(layout, natives, starts[-1], origin)
+
+
+class JoinedPlaces:
+    """Where the rows of several chunks came from.
+
+    Args:
+        places: One a chunk.
+        starts: The first row of each chunk.
+    """
+
+    def __init__(self, places: Sequence[Places], starts: Sequence[int]) -> None:
+        self._places = places
+        self._starts = starts[: len(places)]
+
+    def _find(self, row: int) -> tuple[Places, int]:
+        chunk = bisect_right(self._starts, row) - 1
+        return self._places[chunk], row - self._starts[chunk]
+
+    def where(self, row: int) -> str:
+        """Return ``record 17 of a.tfrecord``."""
+        places, inner = self._find(row)
+        return places.where(inner)
+
+    def place(self, row: int) -> Mapping[str, Any]:
+        """Return path and record as keyword arguments of an error."""
+        places, inner = self._find(row)
+        return places.place(inner)
 
 
 def _conform(chunk: Chunk, slot: Slot) -> NativeColumn:

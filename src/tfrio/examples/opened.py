@@ -1,0 +1,286 @@
+"""Random access to decoded records: many files as one sequence of rows."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
+
+from tfrio import _core
+from tfrio.errors import MissingFeatureError, from_fault
+from tfrio.examples.convert import make_batch
+from tfrio.examples.engine import Chunk, native_decoder
+from tfrio.examples.faults import decode_error, with_present
+from tfrio.examples.form import Bound, Form, Learned
+from tfrio.examples.infer import sample_stream
+from tfrio.examples.layout import NativeColumn
+from tfrio.examples.merge import join_chunks
+from tfrio.examples.observe import Observation
+from tfrio.examples.rows import batch_rows
+from tfrio.examples.schema import Schema
+from tfrio.examples.sidecar import load_sidecar
+from tfrio.records.reader import RecordStream
+from tfrio.records.sequence import RecordSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
+    from tfrio.examples.columns import Array, Batch
+    from tfrio.examples.schema import SchemaLike
+    from tfrio.records.access import IndexChoice
+    from tfrio.types import PathsLike
+
+__all__ = ["ExampleSequence", "open"]
+
+_ROWS_AT_ONCE = 1024
+
+
+def open(  # noqa: A001 - the verb of the domain: tfrio.open
+    paths: PathsLike,
+    *,
+    features: Sequence[str] | None = None,
+    schema: SchemaLike | None = None,
+    index: IndexChoice = "auto",
+    split: str | None = None,
+    verify: bool = True,
+) -> ExampleSequence:
+    """Open record files for access to any record by its number.
+
+    Args:
+        paths: File, folder, glob, shard prefix, URL, or several of these.
+        features: Names of the features to read; the others are skipped unread.
+        schema: What the features are; None goes by each record, as in ``tfrio.read``.
+        index: ``"auto"`` uses and keeps index files, ``"memory"`` keeps none; a path names the
+            index of a single file.
+        split: Only shards of this split.
+        verify: Check payload checksums.
+
+    Returns:
+        A sequence of rows. It pickles, and works on in forked and spawned processes.
+
+    Raises:
+        FileNotFoundError: A path stands for no file.
+        CorruptRecordError: An index had to be made and the data is damaged.
+    """
+    records = RecordSequence(paths, index=index, split=split, verify=verify)
+    bound = None if schema is None else Schema.of(schema)
+    if bound is not None and features is not None:
+        bound = bound.select(features)
+    return ExampleSequence(records, schema=bound, features=features)
+
+
+class ExampleSequence(Sequence[dict[str, Any]]):
+    """The rows of record files: ``len(ds)``, ``ds[5]``, ``ds[-1]``, ``ds[2:9]``, ``ds[[9, 2]]``.
+
+    Args:
+        records: The records.
+        schema: What the features are; None goes by each record.
+        features: Names of the features to read, None for all.
+    """
+
+    def __init__(
+        self,
+        records: RecordSequence,
+        *,
+        schema: Schema | None = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
+        self.records = records
+        self.schema = schema
+        self._features = features
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._forms: dict[bool, Form] = {}
+        self._decoder: Any = None
+        self._decoder_for: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"records": self.records, "schema": self.schema, "_features": self._features}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    def __len__(self) -> int:
+        """Return the number of records in all files."""
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, which: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | Array) -> list[dict[str, Any]]: ...
+    def __getitem__(
+        self, which: int | slice | Sequence[int] | Array
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return one row, or a list of rows in the order asked.
+
+        Raises:
+            IndexError: There is no such record.
+            CorruptRecordError: A record is damaged.
+            SchemaError: A record does not fit the schema.
+        """
+        if isinstance(which, slice | Sequence | np.ndarray):
+            return self._rows(self._numbers(which))
+        return self._rows(self.records.numbers([which]))[0]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield all rows in order."""
+        for begin in range(0, len(self), _ROWS_AT_ONCE):
+            yield from self[begin : begin + _ROWS_AT_ONCE]
+
+    def batch(self, which: slice | Sequence[int] | Array) -> Batch:
+        """Return records as columns.
+
+        Args:
+            which: Record numbers, in any order, or a slice.
+
+        Returns:
+            A ``Batch``, rows in the order asked.
+
+        Raises:
+            IndexError: There is no such record.
+            CorruptRecordError: A record is damaged.
+            SchemaError: A record does not fit the schema.
+        """
+        numbers = self._numbers(which)
+        with self._lock:
+            return self._batch(join_chunks(self._chunks(numbers, switch=False)))
+
+    def close(self) -> None:
+        """Release the handles of all files."""
+        self.records.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _numbers(self, which: slice | Sequence[int] | Array) -> Array:
+        if isinstance(which, slice):
+            return np.arange(*which.indices(len(self)), dtype=np.int64)
+        return self.records.numbers(which)
+
+    def _rows(self, numbers: Array) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        with self._lock:
+            for chunk in self._chunks(numbers, switch=True):
+                batch = self._batch(chunk)
+                bound = self.schema is not None
+                found += batch_rows(batch, chunk.layout.schema, bound=bound)
+        return found
+
+    def _batch(self, chunk: Chunk) -> Batch:
+        try:
+            return make_batch(chunk.layout, chunk.natives, chunk.rows, chunk.origin)
+        except MissingFeatureError as error:
+            raise with_present(error, compression=None) from None
+
+    def _form(self, *, switch: bool) -> Form:
+        """Return what decides the layout; columns without a schema go by the first records."""
+        if self._process != os.getpid():  # forked while another thread was at work
+            self._reset()
+        if switch not in self._forms:
+            if self.schema is not None:
+                self._forms[switch] = Bound(self.schema)
+            else:
+                form = Learned(names=self._features, switch=switch)
+                for file in self.records.files:
+                    form.hint(load_sidecar(file.path))
+                form.learn(self._sample())
+                self._forms[switch] = form
+        return self._forms[switch]
+
+    def _sample(self) -> Observation:
+        """Look at the first records."""
+        if not len(self):
+            return Observation()
+        file, _ = self.records.file_of(0)
+        with RecordStream(file.path) as stream:
+            return sample_stream(stream, verify=self.records.verify)
+
+    def _chunks(self, numbers: Array, *, switch: bool) -> list[Chunk]:
+        """Decode records, a chunk under each layout that it takes."""
+        form = self._form(switch=switch)
+        located = self.records.locate(numbers)
+        chunks: list[Chunk] = []
+        done = 0
+        while done < len(numbers) or not chunks:
+            decoder = self._ready_decoder(form)
+            feed = decoder.feed_at(
+                located.buffers,
+                located.which[done:],
+                located.starts[done:],
+                verify=self.records.verify,
+            )
+            origin = _Numbers(self.records, numbers[done : done + feed.records])
+            natives = [NativeColumn.of(column) for column in decoder.take()]
+            chunks.append(Chunk(form.layout, natives, feed.records, origin))
+            done += feed.records
+            if feed.fault is not None:
+                buffer = located.buffers[located.which[done]]
+                start = int(located.starts[done])
+                self._widen(form, feed.fault, int(numbers[done]), memoryview(buffer)[start:])
+        return chunks
+
+    def _ready_decoder(self, form: Form) -> Any:
+        if self._decoder is None or self._decoder_for is not form.layout:
+            self._decoder_for = form.layout
+            self._decoder = native_decoder(form, utf8="strict")
+        return self._decoder
+
+    def _widen(self, form: Form, fault: Any, number: int, buffer: memoryview) -> None:
+        file, record = self.records.file_of(number)
+        at = _At(file.path, record, file.offset(record), buffer)
+        if fault.field:
+            raise from_fault(fault, path=at.path, record=record, offset=at.position)
+        error = decode_error(fault, at, form.layout)
+        if fault.code not in ("kind", "count", "unknown"):
+            raise error
+        scanner = _core.SchemaScanner(sequence=True)
+        feed = scanner.feed(buffer, 0, 1, verify=False, final=True)
+        seen = Observation()
+        seen.add(scanner.result(), feed.records, path=at.path, first=record)
+        form.widen(fault, seen, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """One record, for errors: its frame is at the start of ``buffer``."""
+
+    path: str
+    records: int
+    position: int
+    buffer: memoryview
+    final: bool = True
+
+
+class _Numbers:
+    """Where the rows of a batch came from: records by number."""
+
+    def __init__(self, records: RecordSequence, numbers: Array) -> None:
+        self._records = records
+        self._numbers = numbers
+
+    def where(self, row: int) -> str:
+        """Return ``record 17 of a.tfrecord``."""
+        file, record = self._records.file_of(int(self._numbers[row]))
+        return f"record {record} of {file.path}"
+
+    def place(self, row: int) -> Mapping[str, Any]:
+        """Return path and record as keyword arguments of an error."""
+        file, record = self._records.file_of(int(self._numbers[row]))
+        return {"path": file.path, "record": record}
