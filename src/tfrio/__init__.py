@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from tfrio.examples.columns import Batch, BytesColumn, Ragged
     from tfrio.examples.decode import read, read_batches
     from tfrio.examples.infer import infer_schema
+    from tfrio.examples.opened import ExampleSequence, open  # noqa: A004
     from tfrio.examples.schema import Feature, Schema
+    from tfrio.examples.schema_files import load_schema, save_schema
     from tfrio.examples.writer import Writer
+    from tfrio.records.damage import Damage, DamageReport
     from tfrio.records.reader import read_records
-    from tfrio.records.verify import verify
+    from tfrio.records.sequence import RecordSequence
+    from tfrio.records.verify import VerifyReport, verify
     from tfrio.records.writer import RecordWriter
     from tfrio.survey import InfoReport, info
     from tfrio.types import XY
@@ -29,45 +33,54 @@ __all__ = [
     "XY",
     "Batch",
     "BytesColumn",
+    "Damage",
+    "DamageReport",
+    "ExampleSequence",
     "Feature",
     "InfoReport",
     "Ragged",
+    "RecordSequence",
     "RecordWriter",
     "Schema",
     "TfrioError",
     "TfrioWarning",
+    "VerifyReport",
     "Writer",
     "__version__",
     "compat",
     "geo",
     "infer_schema",
     "info",
+    "load_schema",
+    "open",
     "read",
     "read_batches",
     "read_records",
+    "save_schema",
     "tables",
     "torch",
     "verify",
 ]
 
-_HOMES = {
-    "XY": "tfrio.types",
-    "Batch": "tfrio.examples.columns",
-    "BytesColumn": "tfrio.examples.columns",
-    "Feature": "tfrio.examples.schema",
-    "Ragged": "tfrio.examples.columns",
-    "RecordWriter": "tfrio.records.writer",
-    "Schema": "tfrio.examples.schema",
-    "TfrioError": "tfrio.errors",
-    "TfrioWarning": "tfrio.errors",
-    "Writer": "tfrio.examples.writer",
-    "infer_schema": "tfrio.examples.infer",
-    "read": "tfrio.examples.decode",
-    "read_batches": "tfrio.examples.decode",
-    "read_records": "tfrio.records.reader",
-    "verify": "tfrio.records.verify",
-}
 _MODULES = frozenset({"compat", "geo", "tables", "torch"})
+_CONTENTS = {
+    "tfrio.errors": ("TfrioError", "TfrioWarning"),
+    "tfrio.examples.columns": ("Batch", "BytesColumn", "Ragged"),
+    "tfrio.examples.decode": ("read", "read_batches"),
+    "tfrio.examples.infer": ("infer_schema",),
+    "tfrio.examples.opened": ("ExampleSequence", "open"),
+    "tfrio.examples.schema": ("Feature", "Schema"),
+    "tfrio.examples.schema_files": ("load_schema", "save_schema"),
+    "tfrio.examples.writer": ("Writer",),
+    "tfrio.records.damage": ("Damage", "DamageReport"),
+    "tfrio.records.reader": ("read_records",),
+    "tfrio.records.sequence": ("RecordSequence",),
+    "tfrio.records.verify": ("VerifyReport", "verify"),
+    "tfrio.records.writer": ("RecordWriter",),
+    "tfrio.survey": ("InfoReport", "info"),
+    "tfrio.types": ("XY",),
+}
+_HOMES = {name: module for module, names in _CONTENTS.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -32,7 +32,7 @@ def predictions(tmp_path: Path) -> Path:
 def test_the_map_equals_the_scene_where_covered(cli, predictions: Path) -> None:
     out = predictions / "map.tif"
     mixer = predictions / "out" / "scene-mixer.json"
-    options = ("--mixer", mixer, "--bands", "nir", "--dtype", "uint16", "--nodata", "0")
+    options = ("--mixer", mixer, "--bands", "nir", "--nodata", "0")
     done = cli("import", "image", predictions / "pred", out, *options)
     assert done.code == 0
     assert "16 of 16 placed" in done.out
