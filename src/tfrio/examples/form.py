@@ -73,18 +73,22 @@ class Learned:
         names: Features wanted, None for all.
         switch: Whether a feature may change its kind from record to record; columns cannot,
             rows can.
+        ragged: Whether every feature is a list of free length, whatever was seen.
     """
 
     # SequenceExample's reading loses nothing of an Example, the other way round it does.
     sequence = True
 
-    def __init__(self, *, names: Sequence[str] | None = None, switch: bool) -> None:
+    def __init__(
+        self, *, names: Sequence[str] | None = None, switch: bool, ragged: bool = False
+    ) -> None:
         self.layout = Layout(Schema())
         self.discover = names is None
         self.ready = False
         self._names = names
         self._hints: dict[str, Feature] = {}
         self._switch = switch
+        self._ragged = ragged
         self._seen = Observation()
         self._kinds: dict[tuple[str, Place], Kind] = {}
         self._loose: set[tuple[str, Place]] = set()
@@ -95,7 +99,7 @@ class Learned:
         Args:
             known: Features by name; None says nothing.
         """
-        if known:
+        if known and not self._ragged:
             self._hints.update(known)
             if self.ready:
                 self._set_layout()
@@ -175,7 +179,8 @@ class Learned:
     def _form(self, key: tuple[str, Place], name: str, seen: Seen) -> Feature:
         kind = self._kinds.get(key, seen.kind)
         shape: tuple[int, ...] | None = None
-        if seen.lengths is not None and key[1] == "context" and key not in self._loose:
+        loose = self._ragged or key in self._loose
+        if seen.lengths is not None and key[1] == "context" and not loose:
             low, high = seen.lengths
             if low == high > 0 and kind != "bytes":
                 shape = (high,)
