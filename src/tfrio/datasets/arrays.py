@@ -127,7 +127,12 @@ class ArrayDataset:
         )
         self._paths = setup.list_files(paths)
         self._schema = setup.resolve_schema(
-            self._paths, schema=schema, features=features, scalars=scalars, images=images
+            self._paths,
+            schema=schema,
+            features=features,
+            scalars=scalars,
+            images=images,
+            errors=errors,
         )
         self._policy = DamagePolicy(errors, max_bad=max_bad)
         self._reading = Reading(verify, index, threads)
@@ -217,7 +222,9 @@ class ArrayDataset:
     def _passes(self, progress: Progress) -> Iterator[Any]:
         while True:
             whole = self._plan(progress)
+            known = self.report.skipped_records
             yield from self._pass(progress, whole)
+            self._warn_skipped(progress.epoch, known)
             # The next epoch's first batch falls to the worker whose turn it is.
             turn = (progress.worker - whole.rank_batches) % progress.workers
             progress = Progress(progress.epoch + 1, worker=turn, workers=progress.workers)
@@ -462,6 +469,16 @@ class ArrayDataset:
             skip=progress.consumed,
             order=self._order(progress.epoch)[0],
         )
+
+    def _warn_skipped(self, epoch: int, known: int) -> None:
+        fresh = self.report.damages[known:]
+        if fresh:
+            warnings.warn(
+                f"epoch {epoch}: left out {len(fresh)} damaged records, the first is record "
+                f"{fresh[0].record} of {fresh[0].path}. Run `tfrio verify` for a full account",
+                TfrioWarning,
+                stacklevel=4,
+            )
 
     def _warn_seedless(self) -> None:
         if self._seedless and self._choices.shuffle and self._shards()[1] > 1:

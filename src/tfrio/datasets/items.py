@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -70,7 +70,7 @@ class Maker:
         cuts = [self._cut(column, chunk.rows) for column in columns.values()]
         special = [name for name, column in columns.items() if _is_special(column)]
         made: list[tuple[Any, int]] = []
-        parts_of_batches = zip(*cuts, strict=True)
+        parts_of_batches = zip(*cuts, strict=True) if cuts else repeat((), len(chunk.rows))
         for rows, records, parts in zip(chunk.rows, chunk.consumed, parts_of_batches, strict=True):
             entries = dict(zip(columns, parts, strict=True))
             if special:
@@ -97,7 +97,7 @@ class Maker:
             columns[name] = [
                 v if there else None for v, there in zip(columns[name], mask, strict=True)
             ]
-        values = zip(*columns.values(), strict=True)
+        values = zip(*columns.values(), strict=True) if columns else repeat((), chunk.batch.rows)
         rows = [dict(zip(columns, row, strict=True)) for row in values]
         made: list[tuple[Any, int]] = []
         at = 0

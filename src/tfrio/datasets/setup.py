@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from tfrio import _core
 from tfrio.datasets.mixture import Draws, MixedOrder, Stop, epoch_length
 from tfrio.datasets.order import FileOrder, subkey
 from tfrio.datasets.plan import Shuffle, Uneven, make_order
@@ -20,7 +21,7 @@ from tfrio.examples.infer import sample_stream
 from tfrio.examples.observe import Observation
 from tfrio.examples.schema import Feature, Schema
 from tfrio.records.access import RecordFile
-from tfrio.records.reader import RecordStream
+from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import expand
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from tfrio.datasets.order import Int64, Order
     from tfrio.examples.schema import SchemaLike
+    from tfrio.records.damage import ErrorMode
 
 __all__ = ["Choices", "Mixture", "Opened", "ShuffleLike", "open_files", "order_of_epoch"]
 
@@ -49,6 +51,9 @@ class Reading:
 # more bytes of records than this. Memory is bounded by them.
 WINDOW_RECORDS = 16384
 WINDOW_BYTES = 64 << 20
+
+# Records looked at where the first one of a file is damaged.
+_FEW = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,7 @@ def resolve_schema(
     features: Sequence[str] | None,
     scalars: bool = False,
     images: Sequence[str] = (),
+    errors: ErrorMode = "raise",
 ) -> Schema:
     """Return the schema given, or the one the first records fit.
 
@@ -165,6 +171,7 @@ def resolve_schema(
         features: Names wanted, None for all.
         scalars: Whether features with one value in each record looked at become scalars.
         images: Bytes features to decode as images.
+        errors: Whether a damaged first record is an error or left out.
 
     Returns:
         The schema of the features wanted.
@@ -172,23 +179,37 @@ def resolve_schema(
     Raises:
         MissingFeatureError: A feature is not there; the message says which are.
         SchemaError: An image feature is no bytes.
+        CorruptRecordError: There is no schema, and the first record is damaged.
     """
     if schema is not None:
         made = schema if isinstance(schema, Schema) else Schema(schema)
     else:
-        made = _seen_schema(paths, scalars)
+        made = _seen_schema(paths, scalars, errors)
     return _with_images(made if features is None else made.select(features), images)
 
 
-def _seen_schema(paths: Sequence[str], scalars: bool) -> Schema:
+def _seen_schema(paths: Sequence[str], scalars: bool, errors: ErrorMode) -> Schema:
     seen = Observation()
     for path in paths:
-        with RecordStream(path) as stream:
-            seen = sample_stream(stream)
+        seen = _look(path, errors)
         if seen.records:
             break
     made = seen.schema(fixed=True, scalars=scalars)
     return Schema({name: _usual(f) for name, f in made.items() if f.kind != "unknown"})
+
+
+def _look(path: str, errors: ErrorMode) -> Observation:
+    """Look at the first records of a file."""
+    with RecordStream(path) as stream:
+        seen = sample_stream(stream)
+    if not seen.records:  # the file is empty, or its first record is damaged
+        mode: ErrorMode = "return" if errors == "skip" else "raise"
+        found = islice(read_records(path, errors=mode), _FEW)
+        payloads = [payload for payload in found if isinstance(payload, bytes)]
+        scanner = _core.SchemaScanner(sequence=True)
+        feed = scanner.feed(_core.frame(payloads), final=True)
+        seen.add(scanner.result(), feed.records, path=path)
+    return seen
 
 
 def _usual(feature: Feature) -> Feature:
