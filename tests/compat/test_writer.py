@@ -42,6 +42,8 @@ def body(value: Any, typename: str) -> bytes:
         (-1, "int", ints(-1)),
         ([], "int", ints()),
         ([], "float", floats()),
+        (np.array([]), "int", ints()),
+        (np.zeros((0, 3)), "int", ints()),
         ([], "byte", strings()),
         ((2**63 - 1, -(2**63)), "int", ints(2**63 - 1, -(2**63))),
         (np.int8(-3), "int", ints(-3)),

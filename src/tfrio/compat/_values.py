@@ -63,6 +63,8 @@ def _items(value: Any) -> list[Any]:
 
 def _array(value: _Numbers, kind: int) -> _Numbers:
     """Return an array of numbers as float32 or int64."""
+    if not value.size:  # nothing that could be lost, whatever its type
+        return np.empty(0, np.int64 if kind == _core.KIND_INT64 else np.float32)
     if value.dtype.kind not in ("bui" if kind == _core.KIND_INT64 else "buif"):
         raise TypeError(f"an array of {value.dtype} does not hold such numbers; convert it first")
     if kind == _core.KIND_FLOAT:
