@@ -137,6 +137,11 @@ class Inflater:
         self._length = 0
         self._feed = _FIRST_FEED
 
+    def skip_trailer(self) -> None:
+        """Step over the trailer of a member that was entered in its middle."""
+        self.input.take(8 if self.kind == "gzip" else 4)
+        self.members += 1
+
     def piece(self) -> bytes:
         """Return the next piece of uncompressed bytes, ``b""`` at the end."""
         while True:

@@ -12,7 +12,7 @@ from tfrio.records.walk import Chunk, walk
 from tfrio.storage import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from tfrio.compression import Compression
@@ -65,6 +65,7 @@ class RecordStream:
         self._exhausted = False
         self._paused = False
         self._late: CompressedDataError | None = None
+        self._watcher: Callable[[memoryview], None] | None = None
 
     @property
     def buffer(self) -> memoryview:
@@ -139,6 +140,8 @@ class RecordStream:
                 self._exhausted = True
         except CompressedDataError as error:
             self._late = error
+        if self._watcher is not None:
+            self._watcher(room[:got])
         self._end += got
         return got
 
@@ -174,6 +177,10 @@ class RecordStream:
         )
         error.args = (error.message,)
         return error
+
+    def watch(self, watcher: Callable[[memoryview], None]) -> None:
+        """Show all bytes read from now on to ``watcher``, in order; it must copy what it keeps."""
+        self._watcher = watcher
 
     def advance(self, nbytes: int, nrecords: int) -> None:
         """Consume bytes at the start of ``buffer``.

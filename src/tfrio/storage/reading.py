@@ -190,8 +190,8 @@ class ObjectReader:
         self._owned = owned
         self._block = memoryview(b"")
         self._lock = threading.Lock()
-        self.seekable = _can_seek(self._file)
-        self._position = int(self._file.tell()) if self.seekable else 0
+        self.seekable = _can_seek(file)
+        self._position: int = cast("IO[bytes]", file).tell() if self.seekable else 0
 
     @property
     def exact(self) -> bool:

@@ -1,0 +1,205 @@
+"""Indexes: where each record begins, and where compressed data can be entered."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfrio import _core
+from tfrio.compression import member_at
+from tfrio.records.damage import Damage
+from tfrio.records.reader import RecordStream
+from tfrio.records.seek import NO_POINTS, SeekPoints, find_points
+from tfrio.records.walk import walk
+from tfrio.storage import is_remote, open_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from tfrio.compression import Compression
+    from tfrio.storage import BinaryReader, Source
+
+__all__ = ["Blocks", "RecordIndex", "build_index"]
+
+_MEMBER_HEAD = 64  # a block's header takes 36 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The members of a blocked gzip file; each holds whole records.
+
+    Attributes:
+        stored: int64 (m + 1,) offsets of the members in the file, and its end.
+        data: int64 (m + 1,) offsets of their uncompressed data, and its end.
+        first: int64 (m + 1,) numbers of their first records, and the number of records.
+    """
+
+    stored: NDArray[np.int64]
+    data: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordIndex:
+    """Where the records of one file are.
+
+    Attributes:
+        compression: How the file is compressed.
+        count: Number of records.
+        data_size: Uncompressed bytes, up to the end of the last record.
+        offsets: int64 (count,) uncompressed offsets of the record headers; None for blocked gzip,
+            where ``blocks`` says enough.
+        blocks: The members of blocked gzip, else None.
+        points: Where other gzip or zlib data can be entered.
+        partial: Whether damaged records were left out.
+    """
+
+    compression: Compression
+    count: int
+    data_size: int
+    offsets: NDArray[np.int64] | None
+    blocks: Blocks | None = None
+    points: SeekPoints = field(default=NO_POINTS)
+    partial: bool = False
+
+
+def build_index(
+    path: Source,
+    *,
+    compression: str | None = None,
+    verify: bool = True,
+    allow_partial: bool = False,
+    threads: int | None = None,
+    advanced: Callable[[int], None] | None = None,
+) -> RecordIndex:
+    """Find every record of a file.
+
+    Args:
+        path: Local path, URL or file object.
+        compression: None goes by the content.
+        verify: Check payload CRCs too. Without, plain local files are read only at their headers,
+            and blocked gzip only at its members' headers.
+        allow_partial: Leave damaged records out instead of raising.
+        threads: Threads to inflate on.
+        advanced: Called with the number of stored bytes done since the last call.
+
+    Returns:
+        The index.
+
+    Raises:
+        CorruptRecordError: A record is damaged or cut, and ``allow_partial`` is not set.
+        NotTFRecordError: The file is something else.
+    """
+    if not verify and not hasattr(path, "read"):
+        quick = _headers_only(path, compression)
+        if quick is not None:
+            return quick
+    stream = RecordStream(path, compression=compression, threads=threads)
+    with stream:
+        found, taps = _walk_all(stream, path, verify, allow_partial, advanced or (lambda _: None))
+    blocks = None
+    if stream.compression == "gzip" and not hasattr(path, "read") and not found.partial:
+        blocks = _read_blocks(path)
+    if blocks is not None and int(blocks.first[-1]) == found.count:
+        return RecordIndex("gzip", found.count, found.data_size, None, blocks)
+    return RecordIndex(
+        stream.compression,
+        found.count,
+        found.data_size,
+        found.offsets,
+        points=taps,
+        partial=found.partial,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    offsets: NDArray[np.int64]
+    count: int
+    data_size: int
+    partial: bool
+
+
+def _walk_all(
+    stream: RecordStream,
+    path: Source,
+    verify: bool,
+    allow_partial: bool,
+    advanced: Callable[[int], None],
+) -> tuple[_Found, SeekPoints]:
+    """Walk a stream, gathering record offsets and, where compressed, seek points."""
+    tap = find_points(path, stream)
+    pieces: list[NDArray[np.int64]] = []
+    partial, end, told = False, 0, 0
+    for event in walk(stream, verify=verify):
+        if isinstance(event, Damage):
+            if not allow_partial:
+                raise event.error()
+            partial = True
+        else:
+            pieces.append(event.spans[:, 0] + (event.position - 12))
+            last = event.spans[-1]
+            end = event.position + int(last[0] + last[1]) + 4
+        advanced(stream.consumed - told)
+        told = stream.consumed
+    offsets = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
+    return _Found(offsets, len(offsets), end, partial), tap.points()
+
+
+def _headers_only(path: Source, compression: str | None) -> RecordIndex | None:
+    """Index a local file by its record or member headers; None where that cannot be done."""
+    with RecordStream(path, compression=compression, buffer_size=64, threads=1) as stream:
+        kind = stream.compression
+        if kind == "none" and not is_remote(path) and stream.unread:
+            return _map_headers(path, stream)
+    if kind == "gzip":
+        blocks = _read_blocks(path)
+        if blocks is not None:
+            data_size = int(blocks.data[-1])
+            return RecordIndex("gzip", int(blocks.first[-1]), data_size, None, blocks)
+    return None
+
+
+def _map_headers(path: Source, stream: RecordStream) -> RecordIndex | None:
+    """Hop from header to header over a mapping; pages of payloads are not touched."""
+    reader = open_read(path)
+    try:
+        with mmap.mmap(reader.fileno(), 0, access=mmap.ACCESS_READ) as data:  # type: ignore[attr-defined]
+            scan = _core.scan(data, 0, -1, False, True)
+    finally:
+        reader.close()
+    if scan.fault is not None:
+        return None  # the full walk tells it in full, or steps over it
+    return RecordIndex(stream.compression, len(scan.spans), scan.consumed, scan.spans[:, 0] - 12)
+
+
+def _hop(reader: BinaryReader, size: int) -> Iterator[tuple[int, int, int]]:
+    """Yield stored size, uncompressed size and records of each member; zeros if one keeps mum."""
+    at = 0
+    while at < size:
+        member = member_at(reader.read_at(at, _MEMBER_HEAD))
+        if member is None or member.records < 0 or not 0 < member.csize <= size - at:
+            yield 0, 0, 0
+            return
+        yield member.csize, member.usize, member.records
+        at += member.csize
+
+
+def _read_blocks(path: Source) -> Blocks | None:
+    """Read the members of a blocked gzip file by their headers; None if not every one tells."""
+    reader = open_read(path)
+    try:
+        size = reader.size
+        members = list(_hop(reader, size)) if size and reader.seekable else []
+    finally:
+        reader.close()
+    if not members or not members[-1][0]:
+        return None
+    table = np.zeros((len(members) + 1, 3), np.int64)
+    np.cumsum(np.array(members, np.int64), axis=0, out=table[1:])
+    return Blocks(*(np.ascontiguousarray(column) for column in table.T))

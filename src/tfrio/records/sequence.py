@@ -1,0 +1,245 @@
+"""Many files as one sequence of records, by number: single ones, slices, and batches."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy as np
+
+from tfrio import _core
+from tfrio.errors import UsageError, from_fault
+from tfrio.records.access import IndexChoice, RecordFile
+from tfrio.records.shards import expand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tfrio.types import PathsLike
+
+__all__ = ["Located", "RecordSequence"]
+
+_Int64: TypeAlias = "NDArray[np.int64]"
+_HEADER, _FRAME = 12, 16
+_GAP = 64 << 10  # bytes fetched in vain to save a request to a remote file
+_COPY = 8 << 20  # bytes of frames gathered at once for checking
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where asked records lie: record k has its header at ``starts[k]`` of ``buffers[which[k]]``.
+
+    Attributes:
+        buffers: Bytes-like objects.
+        which: int32 (n,).
+        starts: int64 (n,), in bytes.
+    """
+
+    buffers: list[Any]
+    which: NDArray[np.int32]
+    starts: _Int64
+
+
+class RecordSequence(Sequence[bytes]):
+    """The payloads of one or more files as one sequence.
+
+    ``len``, ``seq[5]``, ``seq[-1]``, ``seq[2:9]``, ``seq[[9, 2, 2]]``. Batches are read in file
+    order, each stretch once. Pickles, and works on in forked and spawned processes.
+
+    Args:
+        paths: Files, folders, globs, shard prefixes or URLs, in order.
+        index: ``"auto"`` uses and keeps index files, ``"memory"`` keeps none; a path names the
+            index of a single file.
+        split: Only shards of this split.
+        verify: Check payload CRCs.
+
+    Raises:
+        FileNotFoundError: A path stands for no file.
+        CorruptRecordError: An index had to be made and the data is damaged.
+    """
+
+    def __init__(
+        self,
+        paths: PathsLike,
+        *,
+        index: IndexChoice = "auto",
+        split: str | None = None,
+        verify: bool = True,
+    ) -> None:
+        files = expand(paths, split=split)
+        if index not in ("auto", "memory") and len(files) > 1:
+            raise UsageError(f"one index was named for {len(files)} files; leave it out")
+        self.verify = verify
+        self.files = [RecordFile(path, index=index) for path in files]
+        self._ends = np.cumsum([file.count for file in self.files], dtype=np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of records in all files."""
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, which: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | _Int64) -> list[bytes]: ...
+
+    def __getitem__(self, which: int | slice | Sequence[int] | _Int64) -> bytes | list[bytes]:
+        """Return one payload, or a list of them in the order asked.
+
+        Raises:
+            IndexError: There is no such record.
+            CorruptRecordError: A record is damaged.
+        """
+        if isinstance(which, slice):
+            return self.read(np.arange(*which.indices(len(self)), dtype=np.int64))
+        if isinstance(which, Sequence | np.ndarray):
+            return self.read(self.numbers(which))
+        return self._one(self._number(which))
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield all payloads in order, a stretch at a time."""
+        for begin in range(0, len(self), 1024):
+            yield from self[begin : begin + 1024]
+
+    def _number(self, value: int) -> int:
+        number = operator.index(value)
+        count = len(self)
+        if not -count <= number < count:
+            raise IndexError(f"record {number} asked of {count}")
+        return number % count
+
+    def numbers(self, which: Sequence[int] | _Int64) -> _Int64:
+        """Check record numbers; negative ones count from the end.
+
+        Returns:
+            int64 (n,), from 0.
+
+        Raises:
+            IndexError: There is no such record.
+        """
+        given = np.asarray(which)
+        if given.dtype.kind not in "iu" and given.size:
+            raise UsageError(f"record numbers must be whole numbers, got {given.dtype}")
+        numbers = given.astype(np.int64)
+        count = len(self)
+        wrong = numbers[(numbers < -count) | (numbers >= count)]
+        if wrong.size:
+            raise IndexError(f"record {int(wrong[0])} asked of {count}")
+        return np.where(numbers < 0, numbers + count, numbers)
+
+    def file_of(self, number: int) -> tuple[RecordFile, int]:
+        """Return the file of a record and the record's number in it."""
+        which = int(np.searchsorted(self._ends, number, "right"))
+        file = self.files[which]
+        return file, number - int(self._ends[which]) + file.count
+
+    def _one(self, number: int) -> bytes:
+        file, record = self.file_of(number)
+        buffer, starts = file.frames(record, record + 1)
+        start = int(starts[0])
+        scan = _core.scan(buffer, start, 1, self.verify, True)
+        if scan.fault is not None:
+            raise from_fault(scan.fault, path=file.path, record=record, offset=file.offset(record))
+        offset, length = scan.spans[0].tolist()
+        return bytes(memoryview(buffer)[offset : offset + length])
+
+    def locate(self, numbers: _Int64) -> Located:
+        """Get the frames of records, each stretch of a file read once.
+
+        Args:
+            numbers: int64 (n,), as ``numbers`` returns them; in any order, repeated or not.
+
+        Returns:
+            Where each asked record lies, in the order asked.
+        """
+        which = np.zeros(len(numbers), np.int32)
+        starts = np.zeros(len(numbers), np.int64)
+        buffers: list[Any] = []
+        owner = np.searchsorted(self._ends, numbers, "right")
+        for k in np.unique(owner).tolist():
+            file = self.files[k]
+            rows = np.flatnonzero(owner == k)
+            local = numbers[rows] - (int(self._ends[k]) - file.count)
+            if file.mapped:
+                buffer, offsets = file.frames(0, file.count)
+                which[rows], starts[rows] = len(buffers), offsets[local]
+                buffers.append(buffer)
+                continue
+            for buffer, group, offsets in _stretches(file, local):
+                which[rows[group]], starts[rows[group]] = len(buffers), offsets
+                buffers.append(buffer)
+        return Located(buffers, which, starts)
+
+    def read(self, numbers: _Int64) -> list[bytes]:
+        """Return the payloads of records in the order asked.
+
+        Args:
+            numbers: int64 (n,), as ``numbers`` returns them.
+
+        Raises:
+            CorruptRecordError: A record is damaged.
+        """
+        located = self.locate(numbers)
+        frames = [memoryview(buffer) for buffer in located.buffers]
+        cuts = _ends(located)
+        pieces: list[bytes] = []
+        step = max(1, _COPY * max(len(numbers), 1) // max(int((cuts - located.starts).sum()), 1))
+        places = list(
+            zip(located.which.tolist(), located.starts.tolist(), cuts.tolist(), strict=True)
+        )
+        for begin in range(0, len(places), step):
+            group = places[begin : begin + step]
+            joined = b"".join([frames[w][s:e] for w, s, e in group])
+            scan = _core.scan(joined, 0, -1, self.verify, True)
+            if scan.fault is not None:
+                file, record = self.file_of(int(numbers[begin + scan.fault.record]))
+                raise from_fault(
+                    scan.fault, path=file.path, record=record, offset=file.offset(record)
+                )
+            pieces += [joined[o : o + n] for o, n in scan.spans.tolist()]
+        return pieces
+
+    def close(self) -> None:
+        """Release the handles of all files."""
+        for file in self.files:
+            file.close()
+
+
+def _ends(located: Located) -> _Int64:
+    """Return where each frame ends, by the length in its header and at most the buffer's end."""
+    ends = np.zeros(len(located.starts), np.int64)
+    for k, buffer in enumerate(located.buffers):
+        rows = np.flatnonzero(located.which == k)
+        if not len(rows):
+            continue
+        data = np.frombuffer(buffer, np.uint8)
+        at = np.minimum(located.starts[rows], max(len(data) - 8, 0))
+        lengths = data[at[:, None] + np.arange(8)].view("<u8")[:, 0]
+        room = len(data) - located.starts[rows]
+        ends[rows] = located.starts[rows] + np.minimum(lengths, room - _FRAME).astype(np.int64)
+    return ends + _FRAME
+
+
+def _stretches(file: RecordFile, local: _Int64) -> Iterator[tuple[Any, _Int64, _Int64]]:
+    """Yield a buffer for each stretch of a file, the rows it serves and their offsets in it."""
+    order = np.argsort(local, kind="stable")
+    ranked = local[order]
+    for group in np.split(np.arange(len(ranked)), _breaks(file, ranked)):
+        first, last = int(ranked[group[0]]), int(ranked[group[-1]])
+        buffer, offsets = file.frames(first, last + 1)
+        yield buffer, order[group], offsets[ranked[group] - first]
+
+
+def _breaks(file: RecordFile, ranked: _Int64) -> _Int64:
+    """Return where ascending record numbers are to be split into stretches read at once."""
+    index = file.index
+    if index.compression == "none":
+        assert index.offsets is not None
+        ends = np.append(index.offsets[1:], index.data_size)
+        apart = index.offsets[ranked[1:]] - ends[ranked[:-1]] > _GAP
+    else:
+        block = np.searchsorted(file.blocks, ranked, "right")
+        apart = np.diff(block) > 0
+    return np.flatnonzero(apart) + 1
