@@ -60,7 +60,7 @@ bench: build ## the small benchmarks, ratios in one run
 	@$(PY) -m benchmarks
 
 docs: build $(STAMPS)/docs ## build the documentation to site/
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "site/index.html"
 
 build: $(STAMPS)/native $(STAMPS)/test ## .venv with the extension, all extras and the test requirements
