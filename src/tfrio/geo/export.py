@@ -13,6 +13,7 @@ from tfrio.geo.journal import check_free
 from tfrio.geo.naming import Names
 from tfrio.geo.options import ExportOptions, from_format_options
 from tfrio.geo.run import RunOptions, export_source
+from tfrio.geo.scratch import Scratch
 from tfrio.geo.target import GridRequest
 from tfrio.types import XY
 
@@ -145,8 +146,10 @@ def export_image(
     given = _merged(dict(locals()))  # every option by its name, before there is another local
     options = _pick(ExportOptions, given)
     grid = _pick(GridRequest, given)
-    found = resolve_source(source, _pick(SourceRequest, given), grid, margin_of(options.kernel))
-    return export_source(found, str(prefix), options, _pick(RunOptions, given))
+    taken, margin = _pick(SourceRequest, given), margin_of(options.kernel)
+    with Scratch() as scratch:
+        found = resolve_source(source, taken, grid, margin, scratch)
+        return export_source(found, str(prefix), options, _pick(RunOptions, given))
 
 
 def export_images(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfrio.geo.frame import Frame
     from tfrio.geo.labels import Labels
     from tfrio.geo.raster import BandSelection
+    from tfrio.geo.scratch import Scratch
     from tfrio.geo.source import Source
     from tfrio.types import XY
 
@@ -34,7 +35,9 @@ class SourceRequest:
     labels: Labels | Sequence[Labels] | None = None
 
 
-def resolve_source(given: Any, request: SourceRequest, grid: GridRequest, margin: XY) -> Source:
+def resolve_source(
+    given: Any, request: SourceRequest, grid: GridRequest, margin: XY, scratch: Scratch
+) -> Source:
     """Turn what a user hands over into one source on the grid asked for.
 
     Args:
@@ -42,6 +45,7 @@ def resolve_source(given: Any, request: SourceRequest, grid: GridRequest, margin
         request: What to take.
         grid: The grid asked for.
         margin: Pixels (x, y) needed around the grid.
+        scratch: Where to put what cannot be resampled while it is read.
 
     Returns:
         The source.
@@ -60,7 +64,7 @@ def resolve_source(given: Any, request: SourceRequest, grid: GridRequest, margin
                 )
         check_same_grid(_flat(parts))
     frame = choose_frame(_flat(parts)[0].frame, grid)
-    aligned = [_aligned(part, frame, margin, grid.resampling) for part in parts]
+    aligned = [_aligned(part, frame, margin, grid.resampling, scratch) for part in parts]
     labels = request.labels or ()
     several = labels if isinstance(labels, Sequence) else (labels,)
     aligned += [label.on(frame) for label in several]
@@ -143,11 +147,11 @@ def _flat(parts: Sequence[Source]) -> list[Source]:
     return found
 
 
-def _aligned(part: Source, frame: Frame, margin: XY, resampling: str) -> Source:
+def _aligned(part: Source, frame: Frame, margin: XY, resampling: str, scratch: Scratch) -> Source:
     if isinstance(part, SeriesSource):
-        steps = [align(step, frame, margin, resampling) for step in part.parts]
+        steps = [align(step, frame, margin, resampling, scratch) for step in part.parts]
         return replace(part, parts=tuple(steps))
-    return align(part, frame, margin, resampling)
+    return align(part, frame, margin, resampling, scratch)
 
 
 def _masked(source: Source, request: SourceRequest, grid: GridRequest, frame: Frame) -> Source:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,13 +24,19 @@ if TYPE_CHECKING:
     from tfrio.geo.grid import Window
     from tfrio.types import PathLike
 
-__all__ = ["BandSelection", "RasterSource", "crs_text", "open_raster", "raster_environment"]
+__all__ = [
+    "BandSelection",
+    "RasterSource",
+    "crs_text",
+    "open_dataset",
+    "open_raster",
+    "raster_environment",
+]
 
 BandSelection: TypeAlias = Sequence[str | int] | Mapping[str, str | int]
 # GDAL keeps decoded blocks for reuse; its own default of 5 % of the memory would break our
 # promise of a small footprint. One row of 256-pixel tiles of a wide four-band raster fits.
 _CACHE_BYTES = 96 << 20
-_MaskKind = Literal["value", "shared"]
 
 
 @contextlib.contextmanager
@@ -52,10 +58,12 @@ class RasterSource:
         frame: The grid.
         extent: Where pixels exist, in pixels of the grid.
         exact: Whether the raster itself has this grid (False when only control points place it).
-        mask_kind: ``"value"``: by nodata and NaN; ``"shared"``: by an alpha or mask band too.
+        mask_band: Whether a mask band says where all bands are masked.
+        alpha: Number of the alpha band, masked where 0; 0 where there is none.
+        count: Number of bands of the raster.
+        stamp: Path, size and time of change.
         warped: Grid to resample to while reading; its first pixel is the extent's.
         resampling: Name of the resampling.
-        stamp: Path, size and time of change.
         source_crs: CRS given by the user for a raster without one.
     """
 
@@ -65,7 +73,9 @@ class RasterSource:
     frame: Frame
     extent: Window
     exact: bool
-    mask_kind: _MaskKind
+    mask_band: bool
+    alpha: int
+    count: int
     stamp: str
     warped: Frame | None = None
     resampling: str = "nearest"
@@ -99,9 +109,16 @@ class RasterSource:
             frame=frame,
             extent=extent,
             exact=True,
+            mask_band=False,
+            alpha=self.alpha or (self.count + 1 if self.needs_alpha else 0),
             warped=frame.cropped(extent),
             resampling=resampling,
         )
+
+    @property
+    def needs_alpha(self) -> bool:
+        """Tell whether only an alpha band could say where a resampled raster has no pixels."""
+        return not self.alpha and (self.mask_band or all(b.nodata is None for b in self.bands))
 
     def open(self) -> RasterReader:
         """Open the raster."""
@@ -115,7 +132,7 @@ class RasterReader:
         self._source = source
         self._stack = contextlib.ExitStack()
         with raster_environment():
-            self._dataset = self._stack.enter_context(_open(source.path))
+            self._dataset = self._stack.enter_context(open_dataset(source.path))
             if source.warped is not None:
                 self._dataset = self._stack.enter_context(_warp(self._dataset, source))
         self._groups = _same_dtype(source, self._dataset)
@@ -154,9 +171,14 @@ class RasterReader:
         return values
 
     def _shared_mask(self, place: Window) -> Mask | None:
-        if self._source.mask_kind != "shared":
+        """Return where an alpha or mask band masks all bands."""
+        window, alpha = _rasterio_window(place), self._source.alpha
+        if alpha:
+            mask = self._dataset.read(alpha, window=window) == 0
+        elif self._source.mask_band:
+            mask = self._dataset.read_masks(1, window=window) == 0
+        else:
             return None
-        mask = self._dataset.read_masks(1, window=_rasterio_window(place)) == 0
         return mask if mask.any() else None
 
     def close(self) -> None:
@@ -196,8 +218,19 @@ def _reason(error: BaseException) -> str:
     return " ".join(str(error.__cause__ or error).split())
 
 
-def _open(path: str) -> Any:
-    """Open a dataset; what it lacks is told later, in our own words."""
+def open_dataset(path: str) -> Any:
+    """Open a dataset with rasterio; what it lacks is told later, in our own words.
+
+    Args:
+        path: What rasterio opens.
+
+    Returns:
+        The dataset; close it.
+
+    Raises:
+        FileNotFoundError: There is no such local file.
+        GeoError: It is no raster.
+    """
     rasterio = require("rasterio", extra="geo")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
@@ -220,9 +253,6 @@ def _warp(dataset: Any, source: RasterSource) -> Any:
     enums = require("rasterio.enums", extra="geo")
     affine = require("affine", extra="geo")
     assert source.warped is not None
-    has_nodata = any(band.nodata is not None for band in source.bands)
-    has_alpha = any(interp.name == "alpha" for interp in dataset.colorinterp)
-    control, control_crs = dataset.gcps
     options: dict[str, Any] = {
         "crs": source.warped.crs,
         "transform": affine.Affine(*source.warped.affine),
@@ -230,9 +260,9 @@ def _warp(dataset: Any, source: RasterSource) -> Any:
         "height": source.warped.size.y,
         "resampling": getattr(enums.Resampling, source.resampling),
     }
-    if source.source_crs or (control and not dataset.crs):
-        options["src_crs"] = source.source_crs or control_crs
-    if not has_nodata and not has_alpha:
+    if source.source_crs:
+        options["src_crs"] = source.source_crs
+    if source.alpha > dataset.count:
         options["add_alpha"] = True  # or pixels beyond the raster would look like valid zeros
     return vrt.WarpedVRT(dataset, **options)
 
@@ -260,10 +290,12 @@ def open_raster(
         UsageError: There is no such band.
     """
     text = os.fspath(path)
-    with raster_environment(), _open(text) as dataset:
+    with raster_environment(), open_dataset(text) as dataset:
         _check_readable(dataset, text)
         frame, exact = _frame(dataset, text, source_crs)
-        shared = _has_shared_mask(dataset)
+        alpha = _alpha(dataset)
+        mask_band = not alpha and _has_mask_band(dataset)
+        shared = mask_band or alpha > 0
         numbers = _select(dataset, text, bands)
         return RasterSource(
             path=text,
@@ -274,7 +306,9 @@ def open_raster(
             frame=frame,
             extent=frame.window,
             exact=exact,
-            mask_kind="shared" if shared else "value",
+            mask_band=mask_band,
+            alpha=alpha,
+            count=dataset.count,
             stamp=_stamp(text),
             source_crs=source_crs,
         )
@@ -345,8 +379,17 @@ def crs_text(crs: Any) -> str:
         ) from error
 
 
-def _has_shared_mask(dataset: Any) -> bool:
-    """Tell whether an alpha or a mask band says where all bands are masked."""
+def _alpha(dataset: Any) -> int:
+    """Return the number of the alpha band, 0 where there is none.
+
+    GDAL itself takes an alpha band for a mask only in rasters of two or four bands.
+    """
+    names = [interp.name for interp in dataset.colorinterp]
+    return names.index("alpha") + 1 if "alpha" in names and len(names) > 1 else 0
+
+
+def _has_mask_band(dataset: Any) -> bool:
+    """Tell whether a mask band says where all bands are masked."""
     return any(flag.name == "per_dataset" for flags in dataset.mask_flag_enums for flag in flags)
 
 
@@ -355,9 +398,7 @@ def _select(dataset: Any, path: str, bands: BandSelection | None) -> dict[str, t
     names = _names(dataset)
     if bands is None:
         return {
-            name: (number,)
-            for number, name in enumerate(names, 1)
-            if dataset.colorinterp[number - 1].name != "alpha" or dataset.count == 1
+            name: (number,) for number, name in enumerate(names, 1) if number != _alpha(dataset)
         }
     if isinstance(bands, str):
         raise UsageError(f"bands must be a list or a mapping, not the text {bands!r}")

@@ -16,10 +16,11 @@ from tfrio.geo.frame import (
     lattice_offset,
     snapped_frame,
 )
-from tfrio.geo.raster import RasterSource, crs_text, raster_environment
+from tfrio.geo.raster import RasterSource, crs_text
 from tfrio.types import XY, Affine6
 
 if TYPE_CHECKING:
+    from tfrio.geo.scratch import Scratch
     from tfrio.geo.source import Source
 
 __all__ = ["GridRequest", "align", "choose_frame", "geometry_of", "project_geometry"]
@@ -210,7 +211,7 @@ def _metres_per_unit(crs: str) -> float:
     return float(known.linear_units_factor[1])
 
 
-def align(source: Source, frame: Frame, margin: XY, resampling: str) -> Source:
+def align(source: Source, frame: Frame, margin: XY, resampling: str, scratch: Scratch) -> Source:
     """Bring a source onto a grid.
 
     Args:
@@ -218,6 +219,7 @@ def align(source: Source, frame: Frame, margin: XY, resampling: str) -> Source:
         frame: The grid.
         margin: Pixels (x, y) needed around it.
         resampling: How to resample where pixels do not coincide.
+        scratch: Where to put what cannot be resampled while it is read.
 
     Returns:
         The source on that grid: the same pixels where the grids share them, else resampled.
@@ -231,10 +233,7 @@ def align(source: Source, frame: Frame, margin: XY, resampling: str) -> Source:
     if offset is not None and mover is not None:
         moved: Source = mover(frame, offset)
         return moved
-    if not isinstance(source, RasterSource):
-        raise GeoError(
-            f"{source.name}: only rasters on disk can be resampled while they are read. Resample "
-            "the array first, or write it to a GeoTIFF"
-        )
-    with raster_environment():
-        return source.warped_to(frame, margin, resampling)
+    if not exact and isinstance(source, RasterSource):
+        return scratch.rectify(source, frame, margin, resampling)
+    raster = source if isinstance(source, RasterSource) else scratch.copy(source)
+    return raster.warped_to(frame, margin, resampling)
