@@ -47,6 +47,13 @@ class ValueRange:
     whole: bool
     used: np.ndarray[Any, np.dtype[np.bool_]]
 
+    @property
+    def distinct(self) -> int:
+        """Return how many values there are, at most."""
+        if 0 <= self.low and self.high <= 255:
+            return int(self.used.sum())
+        return int(self.high - self.low) + 1 if self.low <= self.high else 0
+
     def join(self, other: ValueRange) -> ValueRange:
         """Return the range of both."""
         return ValueRange(

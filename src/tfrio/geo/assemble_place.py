@@ -135,6 +135,8 @@ class Finish:
         return _either(masked, own, values.shape)
 
     def _converted(self, values: NDArray[Any], hole: NDArray[np.bool_] | None) -> NDArray[Any]:
+        if self.dtype.kind in "iu" and values.dtype.kind == "f":
+            values = np.rint(values)  # a blend of equal values may be off by a rounding
         if hole is None:
             return values.astype(self.dtype, copy=False)
         if self.nodata is None:
@@ -340,4 +342,5 @@ def place_blended(job: Job, finish: Finish, blend: Blend) -> None:
 
 def _write_rows(blender: RowBlender, row: int, job: Job, finish: Finish) -> None:
     for window, values, blocked in blender.finish(row):
-        finish.write(window.moved(*job.offset), values, blocked, blank=True)
+        masked = blocked if blocked.any() else None
+        finish.write(window.moved(*job.offset), values, masked, blank=True)

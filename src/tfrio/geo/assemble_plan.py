@@ -155,7 +155,7 @@ def plan_image(
     needed = _has_holes(parts, frame) or (argmax and nodata is None)
     kind, value, note = choose_nodata(plan, ranges, kind, nodata=nodata, needed=needed)
     whole = kind.kind in "iu" and bool(ranges)
-    few = whole and all(r.high - r.low < MOST_CLASSES for r in ranges.values())
+    few = whole and all(r.distinct <= MOST_CLASSES for r in ranges.values())
     return Image(
         frame=frame,
         offsets=offsets,
