@@ -104,6 +104,7 @@ def test_padding_is_marked(numbered):
     assert [inner[-1] for inner in marked] == [0, 1, 1]
 
 
+@pytest.mark.filterwarnings("ignore:rank 7. 0 batches")
 @pytest.mark.parametrize(
     ("world", "batch", "drop_last"), list(itertools.product((1, 3, 8), (4, 7, 16), (False, True)))
 )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from tfrio.datasets import setup
+from tfrio.datasets import notices, setup
 from tfrio.datasets.items import Items, Maker, RaggedForm
 from tfrio.datasets.place import find_place
 from tfrio.datasets.plan import Plan, plan
@@ -19,7 +18,7 @@ from tfrio.datasets.setup import Choices, Index, Opened, Reading, ShuffleLike
 from tfrio.datasets.split import By, split_groups, split_records
 from tfrio.datasets.state import Progress, StateDict, check_fit, order_digest
 from tfrio.datasets.turns import BOX_SIZE, Turns
-from tfrio.errors import TfrioWarning, UsageError
+from tfrio.errors import UsageError
 from tfrio.records.damage import DamagePolicy, DamageReport
 
 if TYPE_CHECKING:
@@ -205,12 +204,7 @@ class ArrayDataset:
         worker, workers = self._worker()
         progress, again = self._turns.begin(worker, workers)
         if again and workers > 1 and self._choices.shuffle:
-            warnings.warn(
-                f"epoch {progress.epoch} is read once more in the same order: call set_epoch "
-                "before each pass, or use the dataset's own loader()",
-                TfrioWarning,
-                stacklevel=3,
-            )
+            notices.same_epoch_again(progress.epoch)
         self._warn_seedless()
         if progress.workers != workers:
             raise UsageError(
@@ -222,9 +216,10 @@ class ArrayDataset:
     def _passes(self, progress: Progress) -> Iterator[Any]:
         while True:
             whole = self._plan(progress)
+            notices.no_batches(whole, self._shards()[0])
             known = self.report.skipped_records
             yield from self._pass(progress, whole)
-            self._warn_skipped(progress.epoch, known)
+            notices.left_out(progress.epoch, self.report.damages[known:])
             # The next epoch's first batch falls to the worker whose turn it is.
             turn = (progress.worker - whole.rank_batches) % progress.workers
             progress = Progress(progress.epoch + 1, worker=turn, workers=progress.workers)
@@ -427,7 +422,7 @@ class ArrayDataset:
             paths = self._paths
             if self._choices.shard_by == "files":
                 rank, world = find_place(self._choices.rank, self._choices.world_size)
-                setup.warn_idle_ranks(len(paths), world)
+                notices.idle_ranks(len(paths), world)
                 paths = paths[rank::world]
             self._opened = setup.open_files(
                 paths, index=self._reading.index, selection=self._selection
@@ -470,21 +465,7 @@ class ArrayDataset:
             order=self._order(progress.epoch)[0],
         )
 
-    def _warn_skipped(self, epoch: int, known: int) -> None:
-        fresh = self.report.damages[known:]
-        if fresh:
-            warnings.warn(
-                f"epoch {epoch}: left out {len(fresh)} damaged records, the first is record "
-                f"{fresh[0].record} of {fresh[0].path}. Run `tfrio verify` for a full account",
-                TfrioWarning,
-                stacklevel=4,
-            )
-
     def _warn_seedless(self) -> None:
         if self._seedless and self._choices.shuffle and self._shards()[1] > 1:
             self._seedless = False
-            warnings.warn(
-                "shuffle without a seed: every rank uses seed 0, so that they agree",
-                TfrioWarning,
-                stacklevel=4,
-            )
+            notices.no_seed()

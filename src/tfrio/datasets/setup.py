@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,7 +15,7 @@ from tfrio.datasets.plan import Shuffle, Uneven, make_order
 from tfrio.datasets.source import Sources
 from tfrio.datasets.split import stable_names
 from tfrio.datasets.state import data_digest
-from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning, UsageError
+from tfrio.errors import MissingFeatureError, SchemaError, UsageError
 from tfrio.examples.infer import sample_stream
 from tfrio.examples.observe import Observation
 from tfrio.examples.schema import Feature, Schema
@@ -310,15 +309,3 @@ def _mixed_order(
         )
 
     return MixedOrder(draws, tuple(totals), length, order_of)
-
-
-def warn_idle_ranks(files: int, world_size: int) -> None:
-    """Say which ranks get no file, where whole files are dealt."""
-    if files < world_size:
-        idle = ",".join(map(str, range(files, world_size)))
-        warnings.warn(
-            f"{world_size} ranks, {files} files: ranks {idle} idle. "
-            'shard_by="records" gives every rank its share',
-            TfrioWarning,
-            stacklevel=2,
-        )

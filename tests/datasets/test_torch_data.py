@@ -1,0 +1,265 @@
+"""Datasets for PyTorch under real DataLoader workers of every start method."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, random_split
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+from tests.datasets.conftest import TOTAL, ids, write_numbered
+from tests.datasets.test_arrays import flipped
+from tfrio.datasets.arrays import ArrayDataset
+from tfrio.errors import CorruptRecordError, MissingExtraError, TfrioWarning
+from tfrio.torch import TensorBatch, TFRecordDataset, TFRecordMapDataset
+
+# DataLoader warns where it is given more workers than this machine has cores.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+
+
+def dataset(glob, **options):
+    return TFRecordDataset(glob, **{"batch_size": 4, "seed": 7, "index": "memory", **options})
+
+
+def arrays(glob, **options):
+    return ArrayDataset(glob, **{"batch_size": 4, "seed": 7, "index": "memory", **options})
+
+
+def loaded(data, workers, **options):
+    return DataLoader(data, batch_size=None, num_workers=workers, **options)
+
+
+def test_batches_are_tensors_with_the_arrays_values(numbered):
+    pairs = zip(dataset(numbered["plain"]), arrays(numbered["plain"]), strict=True)
+    for tensors, wanted in pairs:
+        assert isinstance(tensors, TensorBatch)
+        assert tensors.rows == len(wanted["id"])
+        assert list(tensors) == list(wanted)
+        for name, value in tensors.items():
+            if isinstance(value, torch.Tensor):
+                assert np.array_equal(value.numpy(), wanted[name])
+            else:
+                assert value == wanted[name]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_order_is_that_of_no_workers(numbered, shuffle, workers):
+    wanted = ids(arrays(numbered["plain"], shuffle=shuffle))
+    assert ids(loaded(dataset(numbered["plain"], shuffle=shuffle), workers)) == wanted
+
+
+@pytest.mark.parametrize("form", ["gzip", "blocked"])
+def test_workers_on_compressed_files(numbered, form):
+    wanted = ids(arrays(numbered[form], shuffle=True, window=16))
+    assert ids(loaded(dataset(numbered[form], shuffle=True, window=16), 2)) == wanted
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+def test_start_methods_and_set_epoch_with_persistent_workers(numbered, context):
+    reference = arrays(numbered["plain"], shuffle=True)
+    wanted = [ids(reference) for _ in range(2)]
+    data = dataset(numbered["plain"], shuffle=True)
+    loader = loaded(data, 2, multiprocessing_context=context, persistent_workers=True)
+    for epoch, expected in enumerate(wanted):
+        data.set_epoch(epoch)
+        assert ids(loader) == expected
+
+
+def test_forgotten_set_epoch_is_told(numbered, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        data = dataset(numbered["plain"], shuffle=True)
+        loader = loaded(data, 2, persistent_workers=True)
+        first = ids(loader)
+        assert "set_epoch" not in capfd.readouterr().err
+        assert ids(loader) == first
+        assert "call set_epoch before each pass" in capfd.readouterr().err
+
+
+def test_early_break_starts_again(numbered):
+    data = dataset(numbered["plain"])
+    loader = loaded(data, 2, persistent_workers=True)
+    for _ in range(2):
+        assert ids(itertools.islice(loader, 3)) == list(range(12))
+    assert ids(loader) == list(range(TOTAL))
+
+
+def test_readers_of_ranks_and_workers_are_disjoint(numbered):
+    seen = []
+    for rank in range(3):
+        data = dataset(
+            numbered["plain"], shuffle=True, uneven="keep", rank=rank, world_size=3, batch_size=5
+        )
+        seen += ids(loaded(data, 2))
+    assert sorted(seen) == list(range(TOTAL))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("inside", [False, True])
+def test_length_is_what_comes(numbered, workers, drop_last, inside):
+    for world, batch in itertools.product((1, 3), (4, 7)):
+        place = {"rank": world - 1, "world_size": world}
+        if inside:
+            data = dataset(numbered["plain"], batch_size=batch, drop_last=drop_last, **place)
+            loader = loaded(data, workers)
+        else:
+            data = dataset(
+                numbered["plain"], batch_size=None, chunk=batch, features=["id"], **place
+            )
+            loader = DataLoader(data, batch_size=batch, num_workers=workers, drop_last=drop_last)
+        assert len(loader) == len(list(loader))
+
+
+def test_few_records_for_many_workers(tmp_path):
+    glob = write_numbered(tmp_path, (50,))
+    seen = []
+    for rank in range(8):
+        data = dataset(glob, batch_size=16, rank=rank, world_size=8, uneven="keep")
+        seen += ids(loaded(data, 8 if rank == 0 else 0))
+    assert sorted(seen) == list(range(50))
+    none = dataset(glob, batch_size=16, rank=0, world_size=8, drop_last=True)
+    with pytest.warns(TfrioWarning, match="rank 0: 0 batches"):
+        assert list(none) == []
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("taken", [0, 1, 5, 25, 26])
+def test_stateful_dataloader_continues_exactly(numbered, workers, taken):
+    wanted = ids(arrays(numbered["plain"], shuffle=True))
+
+    def stateful():
+        data = dataset(numbered["plain"], shuffle=True)
+        return StatefulDataLoader(data, batch_size=None, num_workers=workers, prefetch_factor=None)
+
+    loader = stateful()
+    before = ids(itertools.islice(loader, taken))
+    state = loader.state_dict()
+    resumed = stateful()
+    resumed.load_state_dict(state)
+    rest = ids(resumed)
+    if taken == 26 and not workers:
+        assert sorted(rest) == list(range(TOTAL))
+        assert rest != wanted
+    else:
+        assert before + rest == wanted
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_stateful_dataloader_at_the_end_of_an_epoch(numbered, persistent):
+    reference = arrays(numbered["plain"], shuffle=True)
+    ids(reference)
+    second = ids(reference)
+
+    def stateful():
+        data = dataset(numbered["plain"], shuffle=True)
+        return StatefulDataLoader(
+            data, batch_size=None, num_workers=2, persistent_workers=persistent
+        )
+
+    loader = stateful()
+    ids(loader)
+    resumed = stateful()
+    resumed.load_state_dict(loader.state_dict())
+    assert ids(resumed) == second
+
+
+def test_stateful_dataloader_with_rows_and_outer_batches(numbered):
+    def stateful():
+        data = dataset(numbered["plain"], batch_size=None, chunk=4, features=["id"], shuffle=True)
+        return StatefulDataLoader(data, batch_size=4, num_workers=2)
+
+    wanted = ids(stateful())
+    loader = stateful()
+    before = ids(itertools.islice(loader, 5))
+    resumed = stateful()
+    resumed.load_state_dict(loader.state_dict())
+    assert before + ids(resumed) == wanted
+    assert sorted(wanted) == list(range(TOTAL))
+
+
+def draw(batch):
+    return {"id": batch["id"], "luck": torch.full((len(batch["id"]),), np.random.rand())}  # noqa: NPY002
+
+
+def test_workers_draw_different_random_numbers(numbered):
+    data = dataset(numbered["plain"], transform=draw)
+    drawn = [float(batch["luck"][0]) for batch in loaded(data, 4)]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_damage_in_a_worker_names_file_and_record(tmp_path):
+    path = flipped(tmp_path, (41,))
+    with pytest.raises(CorruptRecordError, match=r"record 41 at offset \d+") as caught:
+        list(loaded(dataset([path]), 2))
+    assert path in str(caught.value)
+
+
+def test_nested_and_listed_ragged(numbered):
+    nested = next(iter(dataset(numbered["plain"], ragged="nested")))["list"]
+    assert [part.tolist() for part in nested.unbind()] == [[], [0], [0, 1], [0, 1, 2]]
+    listed = next(iter(dataset(numbered["plain"], ragged="lists")))["list"]
+    assert [part.tolist() for part in listed] == [[], [0], [0, 1], [0, 1, 2]]
+
+
+def test_yielded_tensors_are_never_overwritten(numbered, monkeypatch):
+    monkeypatch.setattr("tfrio.datasets.reader.CHUNK_RECORDS", 8)
+    batches = list(dataset(numbered["plain"]))
+    copies = [batch["x"].clone() for batch in batches]
+    for batch in batches:
+        batch["x"] += 1
+    assert all(torch.equal(b["x"] - 1, c) for b, c in zip(batches, copies, strict=True))
+
+
+# --- map style ---
+
+
+def test_map_style(numbered):
+    for glob in numbered.values():
+        data = TFRecordMapDataset(glob, index="memory")
+        assert len(data) == TOTAL
+        assert data[2]["id"].tolist() == [2]
+        assert data[-1]["id"].tolist() == [102]
+        assert data[44]["name"] == b"n44" * (44 % 3)
+        assert [int(row["id"]) for row in data.__getitems__([50, 3, 50])] == [50, 3, 50]
+        for beyond in (TOTAL, -TOTAL - 1):
+            with pytest.raises(IndexError, match=str(beyond)):
+                data[beyond]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_map_style_under_a_data_loader(numbered, workers):
+    data = TFRecordMapDataset(numbered["plain"], features=["id", "x"], index="memory")
+    loader = DataLoader(data, batch_size=10, shuffle=True, num_workers=workers)
+    assert sorted(ids(loader)) == list(range(TOTAL))
+    parts = random_split(data, [82, 21], generator=torch.Generator().manual_seed(1))
+    assert sorted(int(row["id"]) for part in parts for row in part) == list(range(TOTAL))
+
+
+def test_map_style_transform_and_pickle(numbered):
+    data = TFRecordMapDataset(numbered["plain"], transform=_only_id, index="memory")
+    assert data[5] == 5
+    assert pickle.loads(pickle.dumps(data))[7] == 7
+
+
+def _only_id(row):
+    return int(row["id"])
+
+
+def test_importing_without_torch_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("tfrio.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"tfrio\[torch\]"):
+        import tfrio.torch  # noqa: F401
