@@ -132,11 +132,15 @@ def test_f05_workers_without_an_index_read_every_record_each(tmp_path):
     assert read == [0, 1, 5, 6, 2, 3, 7, 8, 4, 9]
 
 
-@pytest.mark.parametrize("kind", ["plain", "gzip"])
+@pytest.mark.parametrize("kind", ["plain", "gzip", "blocked gzip", "zlib"])
 def test_f05_a_shard_without_an_index_is_the_whole_file(tmp_path, kind):
     path = write_numbers(tmp_path / "a", 7)
     if kind == "gzip":
         path = write_gzip(tmp_path / "b", path)
+    elif kind != "plain":
+        with TFRecordWriter(path, compression_type=kind.split()[-1]) as writer:
+            for k in range(7):
+                writer.write({"i": (k, "int")})
     shards = [numbers(tfrecord_loader(path, None, shard=(k, 3))) for k in range(3)]
     assert shards == [[0, 1], [2, 3], [4, 5, 6]]
 
@@ -217,28 +221,28 @@ def test_f11_a_cut_record_is_indexed(tmp_path, cut):
     good = frame(example(i=ints(7)))
     path = tmp_path / "a"
     path.write_bytes(good + good[:cut])
-    with pytest.raises(RuntimeError, match="Failed to read the"):
+    with pytest.raises(RuntimeError, match="cut.* at offset 30|record 1 at offset 30"):
         create_index(path, tmp_path / "a.idx")
     assert not (tmp_path / "a.idx").exists()
 
 
 def test_f11_gzip_gives_an_empty_index(tmp_path):
     path = write_gzip(tmp_path / "b", write_numbers(tmp_path / "a", 3))
-    with pytest.raises(RuntimeError, match="gzip-compressed.*Decompress it first"):
+    with pytest.raises(ValueError, match=r"gzip-compressed.*Decompress it first"):
         create_index(path, tmp_path / "i")
     assert not (tmp_path / "i").exists()
 
 
 def test_f11_text_gives_an_empty_index(tmp_path):
     (tmp_path / "a").write_text("plain text, no record file\n" * 3)
-    with pytest.raises(RuntimeError, match="not a TFRecord.*text"):
+    with pytest.raises(ValueError, match=r"not a TFRecord.*text"):
         create_index(tmp_path / "a", tmp_path / "i")
 
 
 def test_f11_a_length_of_minus_one_swallows_the_rest(tmp_path):
     header = struct.pack("<q", -1)
     (tmp_path / "a").write_bytes(frame(b"x") + header + masked_crc(header) + b"\0" * 40)
-    with pytest.raises(RuntimeError, match="Failed to read the record"):
+    with pytest.raises(RuntimeError, match="record 1 at offset 17"):
         create_index(tmp_path / "a", tmp_path / "i")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.bytes_of import example, frame, ints, write, write_gzip, write_numbers
-from tfrio.compat._stream import Part, checked_compression, header_spans, open_part
+from tfrio.compat._stream import Part, checked_compression, open_part
 from tfrio.compat.reader import tfrecord_iterator
 
 SIZES = [0, 1, 40, 3_000_000, 5, 1_500_000, 0, 70_000, 2]
@@ -125,9 +125,10 @@ def test_unknown_compressions(given):
         checked_compression(given)
 
 
-def test_spans_of_headers(tmp_path):
-    path = write(tmp_path / "a", b"", b"x" * 3_000_000, b"yz")
-    expected = [[0, 16], [16, 3_000_016], [3_000_032, 18]]
-    assert header_spans(path, None).tolist() == expected
-    assert header_spans(write_gzip(tmp_path / "b", path), None).tolist() == expected
-    assert header_spans(write(tmp_path / "c"), None).shape == (0, 2)
+def test_a_file_cut_short_while_it_is_read(tmp_path):
+    path = write(tmp_path / "a", *[bytes(3 << 20)] * 3)
+    views = tfrecord_iterator(path)
+    next(views)
+    os.truncate(path, 4 << 20)
+    with pytest.raises(RuntimeError, match="cut short since it was opened"):
+        next(views)

@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrio import storage
-from tfrio.compat._stream import Part, header_spans, open_part
+from tfrio.errors import UsageError
+from tfrio.records.index import build_index
+from tfrio.records.reader import RecordStream
+from tfrio.records.textindex import write_text_index
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
@@ -81,23 +84,19 @@ def create_index(tfrecord_file: PathLike, index_file: PathLike) -> None:
         index_file: Where the index goes; an existing one is replaced.
 
     Raises:
-        RuntimeError: The file is cut or damaged, is no record file, or is compressed.
+        CorruptRecordError: The file is cut, or a header is damaged.
+        NotTFRecordError: It is no record file.
+        UsageError: It is compressed.
         FileNotFoundError: No such file.
     """
-    _refuse_compressed(tfrecord_file)
-    spans = header_spans(tfrecord_file, "none")
-    lines = [f"{offset} {length}\n" for offset, length in spans.tolist()]
-    with storage.atomic_write(index_file) as file:
-        file.write("".join(lines).encode("ascii"))
-
-
-def _refuse_compressed(path: PathLike) -> None:
-    with open_part(path, Part(), None) as stream:
-        if stream.compression != "none":
-            raise RuntimeError(
-                f"{stream.path} is {stream.compression}-compressed: a text index gives offsets in "
-                "a plain file. Decompress it first, or read it without an index"
-            )
+    with RecordStream(tfrecord_file, threads=1) as stream:
+        kind = stream.compression
+    if kind != "none":  # before a walk over all of it
+        raise UsageError(
+            f"{os.fspath(tfrecord_file)} is {kind}-compressed: a text index gives offsets in a "
+            "plain file. Decompress it first, or read it without an index"
+        )
+    write_text_index(build_index(tfrecord_file, compression="none", verify=False), index_file)
 
 
 def create_indices(tfrecord_dir: PathLike, index_dir: PathLike | None = None) -> None:
@@ -109,7 +108,7 @@ def create_indices(tfrecord_dir: PathLike, index_dir: PathLike | None = None) ->
             not exist. None: beside the files.
 
     Raises:
-        RuntimeError: As for ``create_index``; indexes of files before it are there.
+        TfrioError: As for ``create_index``; indexes of files before it are there.
         NotADirectoryError: ``tfrecord_dir`` is no folder.
     """
     folder = Path(tfrecord_dir)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio.compat._index import read_offsets
-from tfrio.compat._stream import Part, header_spans
+from tfrio.compat._stream import Part, as_runtime_error, rewind
 from tfrio.compat.iterator_utils import draws
-from tfrio.errors import TfrioWarning
+from tfrio.errors import NotTFRecordError, TfrioWarning
+from tfrio.records.access import RecordFile
+from tfrio.records.index import build_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tfrio.compat.iterator_utils import Generator
 
@@ -60,27 +62,43 @@ def share(total: int, shard: tuple[int, int]) -> tuple[int, int]:
     return total * which // count, total * (which + 1) // count
 
 
-def _shard_part(offsets: Any, shard: tuple[int, int]) -> list[Part]:
+def _shard_part(count: int, offset: Callable[[int], Any], shard: tuple[int, int]) -> list[Part]:
     """Return one shard; the last one goes on to the end of the file."""
-    first, last = share(len(offsets), shard)
+    first, last = share(count, shard)
     if first == last:
         return []
-    return [Part(int(offsets[first]), int(offsets[last]) if last < len(offsets) else None, first)]
+    return [Part(int(offset(first)), int(offset(last)) if last < count else None, first)]
 
 
-def _offsets(source: Any, compression: str | None) -> Any:
-    """Return where each record begins; a local file that stays the same is walked over once."""
+def _walked_part(source: Any, compression: str | None, shard: tuple[int, int]) -> list[Part]:
+    """Find a shard by the record headers; a local file that stays the same is walked over once."""
     try:
         status = Path(source).stat()
     except (OSError, TypeError, ValueError):
-        return header_spans(source, compression)[:, 0]
-    return _local_offsets(os.fspath(source), compression, status.st_mtime_ns, status.st_size)
+        return _find_part(source, compression, shard)
+    path = os.fspath(source)
+    return _local_part(path, compression, shard, status.st_mtime_ns, status.st_size)
 
 
-@functools.lru_cache(maxsize=32)
-def _local_offsets(path: str, compression: str | None, mtime_ns: int, size: int) -> Any:  # noqa: ARG001
-    """Return where each record of a local file begins; time and size tell a changed file."""
-    return header_spans(path, compression)[:, 0]
+@functools.lru_cache(maxsize=256)
+def _local_part(
+    path: str, compression: str | None, shard: tuple[int, int], mtime_ns: int, size: int
+) -> list[Part]:
+    """Find a shard of a local file; time and size (``mtime_ns``, bytes) tell a changed file."""
+    del mtime_ns, size
+    return _find_part(path, compression, shard)
+
+
+def _find_part(source: Any, compression: str | None, shard: tuple[int, int]) -> list[Part]:
+    rewind(source)
+    try:
+        index = build_index(source, compression=compression, verify=False)
+    except NotTFRecordError as error:
+        raise as_runtime_error(error) from error
+    if index.offsets is not None:
+        return _shard_part(index.count, index.offsets.__getitem__, shard)
+    with RecordFile(source, index=index) as file:
+        return _shard_part(file.count, file.offset, shard)
 
 
 def planned_parts(
@@ -113,7 +131,7 @@ def planned_parts(
     if index_path is None:
         if which is None or which == (0, 1):
             return [Part()]
-        return _shard_part(_offsets(source, compression), which)
+        return _walked_part(source, compression, which)
     offsets, gaps = read_offsets(index_path)
     if gaps:
         warnings.warn(
@@ -123,7 +141,7 @@ def planned_parts(
             stacklevel=4,
         )
     if which is not None:
-        return _shard_part(offsets, which)
+        return _shard_part(len(offsets), offsets.__getitem__, which)
     start = int(draws(generator).choice(offsets)) if len(offsets) else 0
     if not start:
         return [Part()]

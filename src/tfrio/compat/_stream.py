@@ -10,9 +10,6 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-import numpy as np
-
-from tfrio import _core
 from tfrio.compression import detect
 from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import recover
@@ -22,9 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    import numpy.typing as npt
+    from tfrio import _core
 
-__all__ = ["Part", "PartStream", "checked_compression", "header_spans", "open_part", "opened"]
+
+__all__ = [
+    "Part",
+    "PartStream",
+    "as_runtime_error",
+    "checked_compression",
+    "open_part",
+    "opened",
+    "rewind",
+]
 
 _CUT: Final = {
     "payload-cut": "Failed to read the record.",
@@ -162,7 +168,7 @@ class PartStream(ABC):
             try:
                 error = recover(stream, fault).error()
             except NotTFRecordError as stranger:
-                return _as_runtime_error(stranger)
+                return as_runtime_error(stranger)
         text = _CUT.get(fault.code)
         if fault.code == "header-cut":
             short = fault.got < 8
@@ -196,7 +202,7 @@ class _Streamed(PartStream):
                 source, compression=compression, start=part.start, threads=threads
             )
         except NotTFRecordError as error:
-            raise _as_runtime_error(error) from error
+            raise as_runtime_error(error) from error
         self._stream.records = part.first
         self._stop = part.stop
         self.path = self._stream.path
@@ -204,34 +210,41 @@ class _Streamed(PartStream):
 
     @property
     def position(self) -> int:
+        """Uncompressed offset of the start of ``buffer``."""
         return self._stream.position
 
     @property
     def record(self) -> int:
+        """Number of the record at the start of ``buffer``."""
         return self._stream.records
 
     @property
     def buffer(self) -> memoryview:
+        """The bytes not yet consumed."""
         buffer = self._stream.buffer
         return buffer if self._stop is None else buffer[: self._stop - self._stream.position]
 
     @property
     def final(self) -> bool:
+        """Whether ``buffer`` reaches to the end of the part."""
         if self._stop is None:
             return self._stream.final
         held = self._stream.position + len(self._stream.buffer)
         return self._stream.final or held >= self._stop
 
     def fill(self) -> None:
+        """Get more bytes."""
         self._stream.fill()
 
     def advance(self, nbytes: int, nrecords: int) -> None:
+        """Consume bytes at the start of ``buffer``."""
         self._stream.advance(nbytes, nrecords)
 
     def rest(self) -> None:
         """Keep everything: it cannot be had again cheaply."""
 
     def close(self) -> None:
+        """Release the file."""
         self._stream.close()
 
     def _damaged(self) -> RecordStream:
@@ -269,20 +282,31 @@ class _Mapped(PartStream):
 
     @property
     def position(self) -> int:
+        """Uncompressed offset of the start of ``buffer``."""
         return self._position
 
     @property
     def record(self) -> int:
+        """Number of the record at the start of ``buffer``."""
         return self._record
 
     @property
     def buffer(self) -> memoryview:
+        """The bytes not yet consumed."""
         assert self._stop is not None
         end = min(self._position + self._size, self._stop)
-        return self._mapping()[self._position : end]
+        view = self._mapping()
+        assert self._map is not None
+        # Reading past the end of a mapping kills the process; size() asks the file itself.
+        if self._map.size() < end:
+            raise RuntimeError(
+                f"Failed to read the record. {self.path} was cut short since it was opened"
+            )
+        return view[self._position : end]
 
     @property
     def final(self) -> bool:
+        """Whether ``buffer`` reaches to the end of the part."""
         assert self._stop is not None
         return self._position + self._size >= self._stop
 
@@ -291,14 +315,17 @@ class _Mapped(PartStream):
         self._size *= 2
 
     def advance(self, nbytes: int, nrecords: int) -> None:
+        """Consume bytes at the start of ``buffer``."""
         self._position += nbytes
         self._record += nrecords
 
     def rest(self) -> None:
+        """Let go of the file, when brief."""
         if self._brief:
             self.close()
 
     def close(self) -> None:
+        """Release the file."""
         self._view.release()
         if self._map is not None:
             self._map.close()
@@ -346,42 +373,29 @@ def open_part(
     """
     if _is_plain_file(source, compression):
         return _Mapped(os.fspath(source), part, brief=brief)
-    if hasattr(source, "seekable") and source.seekable():
-        source.seek(0)
+    rewind(source)
     return _Streamed(source, part, compression, threads=1 if brief else None)
 
 
-def _as_runtime_error(error: NotTFRecordError) -> RuntimeError:
-    """Return the same message in the class that readers of records have always caught."""
-    made = RuntimeError(error.message)
-    made.__cause__ = error
-    return made
-
-
-def header_spans(source: Any, compression: str | None) -> npt.NDArray[np.int64]:
-    """Return where each record lies, by a walk over the record headers.
+def rewind(source: Any) -> None:
+    """Put a file object at its beginning, where it can seek.
 
     Args:
         source: Path, URL or file object.
-        compression: How the file is compressed; None goes by the content.
+    """
+    if hasattr(source, "seekable") and source.seekable():
+        source.seek(0)
+
+
+def as_runtime_error(error: NotTFRecordError) -> RuntimeError:
+    """Return the same message in the class that readers of records have always caught.
+
+    Args:
+        error: A file that holds something else.
 
     Returns:
-        int64 array (n, 2): uncompressed byte offset of each record's header, and the length of
-        the whole record.
-
-    Raises:
-        RuntimeError: The file is cut or is no record file.
+        The exception, not yet raised.
     """
-    windows = []
-    with open_part(source, Part(), compression) as stream:
-        while True:
-            final, position = stream.final, stream.position
-            scan = _core.scan(stream.buffer, 0, -1, False, final)
-            windows.append(np.add(scan.spans, (position - _HEADER, _FRAME)))
-            stream.advance(scan.consumed, len(scan.spans))
-            if scan.fault is not None:
-                raise stream.error(scan.fault)
-            if final:
-                return np.concatenate(windows)
-            if not len(scan.spans):
-                stream.fill()
+    made = RuntimeError(error.message)
+    made.__cause__ = error
+    return made
