@@ -1,0 +1,111 @@
+"""The loader counts what it hands out: resumed at any batch, with any number of workers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from tests.datasets.conftest import ids
+from tfrio.errors import UsageError
+from tfrio.torch import Loader, TFRecordDataset
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+
+
+def loader(glob, workers=0, *, data=None, **options):
+    given = {"batch_size": 4, "seed": 7, "shuffle": True, "index": "memory", **(data or {})}
+    return TFRecordDataset(glob, **given).loader(num_workers=workers, **options)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_each_pass_is_the_next_epoch(numbered, workers):
+    reference = TFRecordDataset(numbered["plain"], batch_size=4, seed=7, shuffle=True)
+    made = loader(numbered["plain"], workers)
+    assert isinstance(made, Loader)
+    assert len(made) == 26
+    for _ in range(3):
+        assert ids(made) == ids(reference)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (2, 0), (0, 2), (2, 1)])
+@pytest.mark.parametrize("taken", [0, 1, 5, 25, 26])
+def test_resume_with_any_number_of_workers(numbered, before, after, taken):
+    reference = loader(numbered["plain"])
+    whole, following = ids(reference), ids(reference)
+    first = loader(numbered["plain"], before, prefetch_factor=4)
+    stream = iter(first)
+    seen = ids(itertools.islice(stream, taken))
+    state = json.loads(json.dumps(first.state_dict()))
+    del stream
+    resumed = loader(numbered["plain"], after)
+    resumed.load_state_dict(state)
+    if taken == 26:
+        assert ids(resumed) == following
+    else:
+        assert seen + ids(resumed) == whole
+        assert ids(resumed) == following
+
+
+def test_state_of_a_later_epoch_and_after_its_end(numbered):
+    made = loader(numbered["blocked"], data={"window": 16})
+    ids(made)
+    second = ids(made)
+    assert made.state_dict()["epoch"] == 2
+    again = loader(numbered["blocked"], data={"window": 16})
+    again.set_epoch(1)
+    seen = ids(itertools.islice(iter(again), 7))
+    resumed = loader(numbered["blocked"], 2, data={"window": 16})
+    resumed.load_state_dict(again.state_dict())
+    resumed.set_epoch(1)
+    assert seen + ids(resumed) == second
+
+
+def test_a_pass_broken_off_starts_again(numbered):
+    made = loader(numbered["plain"], 2)
+    first = ids(itertools.islice(iter(made), 3))
+    assert made.state_dict()["consumed"] == 12
+    assert ids(itertools.islice(iter(made), 3)) == first
+
+
+def test_load_into_a_loader_whose_workers_live(numbered):
+    made = loader(numbered["plain"], 2)
+    whole = ids(made)
+    other = loader(numbered["plain"])
+    seen = ids(itertools.islice(iter(other), 9))
+    made.load_state_dict(other.state_dict())
+    assert seen + ids(made) == whole
+
+
+def test_infinite_over_epochs(numbered):
+    endless = {"infinite": True}
+    reference = loader(numbered["plain"])
+    wanted = ids(reference) + ids(reference) + ids(reference)
+    for workers in (0, 2, 3):
+        made = loader(numbered["plain"], workers, data=endless)
+        stream = iter(made)
+        seen = ids(itertools.islice(stream, 60))
+        assert seen == wanted[: len(seen)]
+        assert made.state_dict()["epoch"] == 2
+        resumed = loader(numbered["plain"], data=endless)
+        resumed.load_state_dict(made.state_dict())
+        assert seen + ids(itertools.islice(iter(resumed), 10)) == wanted[: len(seen) + 40]
+        del stream
+
+
+def test_state_each_step_is_small_and_follows(numbered):
+    made = loader(numbered["plain"])
+    for number, _ in enumerate(made, 1):
+        state = made.state_dict()
+        assert len(json.dumps(state)) < 300
+        over = number == 26
+        assert (state["epoch"], state["consumed"]) == ((1, 0) if over else (0, 4 * number))
+
+
+def test_rows_cannot_be_loaded(numbered):
+    with pytest.raises(UsageError, match="batch_size"):
+        loader(numbered["plain"], data={"batch_size": None})
