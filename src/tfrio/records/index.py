@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfrio.compression import Compression
     from tfrio.storage import BinaryReader, Source
 
-__all__ = ["Blocks", "RecordIndex", "build_index"]
+__all__ = ["Blocks", "RecordIndex", "build_index", "read_blocks"]
 
 _MEMBER_HEAD = 64  # a block's header takes 36 bytes
 
@@ -104,7 +104,7 @@ def build_index(
         found, taps = _walk_all(stream, path, verify, allow_partial, advanced or (lambda _: None))
     blocks = None
     if stream.compression == "gzip" and not hasattr(path, "read") and not found.partial:
-        blocks = _read_blocks(path)
+        blocks = read_blocks(path)
     if blocks is not None and int(blocks.first[-1]) == found.count:
         return RecordIndex("gzip", found.count, found.data_size, None, blocks)
     return RecordIndex(
@@ -158,7 +158,7 @@ def _headers_only(path: Source, compression: str | None) -> RecordIndex | None:
         if kind == "none" and not is_remote(path) and stream.unread:
             return _map_headers(path, stream)
     if kind == "gzip":
-        blocks = _read_blocks(path)
+        blocks = read_blocks(path)
         if blocks is not None:
             data_size = int(blocks.data[-1])
             return RecordIndex("gzip", int(blocks.first[-1]), data_size, None, blocks)
@@ -190,8 +190,12 @@ def _hop(reader: BinaryReader, size: int) -> Iterator[tuple[int, int, int]]:
         at += member.csize
 
 
-def _read_blocks(path: Source) -> Blocks | None:
-    """Read the members of a blocked gzip file by their headers; None if not every one tells."""
+def read_blocks(path: Source) -> Blocks | None:
+    """Read the members of a blocked gzip file by their headers.
+
+    Returns:
+        None where not every member tells its size and number of records.
+    """
     reader = open_read(path)
     try:
         size = reader.size

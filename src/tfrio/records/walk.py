@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from tfrio.records.reader import RecordStream
 
-__all__ = ["Chunk", "tally", "walk"]
+__all__ = ["Chunk", "refill", "tally", "walk"]
+
+_HEADER, _FOOTER = 12, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,12 @@ class Chunk:
     spans: NDArray[np.int64]
     position: int
     first: int
+
+    def frames(self) -> tuple[memoryview, NDArray[np.int64]]:
+        """Return the framed records, and the end of each in them: int64 (n,), in bytes."""
+        begin = int(self.spans[0, 0]) - _HEADER
+        ends = self.spans[:, 0] + self.spans[:, 1] + _FOOTER - begin
+        return self.data[begin : begin + int(ends[-1])], ends
 
     def payloads(self) -> Iterator[bytes]:
         """Yield a copy of each payload."""

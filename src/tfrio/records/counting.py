@@ -1,0 +1,137 @@
+"""How many records, and the first few of them."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrio import _core
+from tfrio.compression.source import usable_threads
+from tfrio.records.damage import Damage
+from tfrio.records.index import read_blocks
+from tfrio.records.reader import RecordStream, read_records
+from tfrio.records.shards import list_files
+from tfrio.records.walk import tally
+from tfrio.storage import is_remote, local_path, size_of
+
+if TYPE_CHECKING:
+    from tfrio.types import PathsLike
+
+__all__ = ["CountReport", "FileCount", "count", "head"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """Records and stored bytes of one file."""
+
+    path: str
+    records: int
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {"path": self.path, "records": self.records, "bytes": self.bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class CountReport:
+    """Records and stored bytes, file by file."""
+
+    files: tuple[FileCount, ...]
+
+    @property
+    def records(self) -> int:
+        """Records in all files."""
+        return sum(file.records for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Stored bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        files = [file.to_dict() for file in self.files]
+        return {"files": files, "records": self.records, "bytes": self.bytes}
+
+
+def count(
+    paths: PathsLike,
+    *,
+    split: str | None = None,
+    verify: bool = False,
+    threads: int | None = None,
+) -> CountReport:
+    """Count records.
+
+    Args:
+        paths: Files, folders, globs, shard prefixes or URLs.
+        split: Only shards of this split.
+        verify: Check payload CRCs too. Without, plain local files are read only at their record
+            headers, whose CRCs are always checked, and blocked gzip only at its members' headers.
+        threads: Threads over all files, by default up to 4.
+
+    Returns:
+        One entry a file, and totals.
+
+    Raises:
+        CorruptRecordError: A file is damaged or cut.
+        NotTFRecordError: A file is something else.
+    """
+    files = list_files(paths, split=split).files
+    workers = usable_threads(threads)
+    with ThreadPoolExecutor(workers, "count") as pool:
+        counts = pool.map(lambda file: _count_file(file, verify), files)
+        pairs = zip(files, counts, strict=True)
+        return CountReport(tuple(FileCount(f, n, size_of(f) or 0) for f, n in pairs))
+
+
+def _count_file(path: str, verify: bool) -> int:
+    quick = None if verify else _count_headers(path)
+    if quick is not None:
+        return quick
+    records = 0
+    with RecordStream(path) as stream:
+        for event in tally(stream, verify=verify):
+            if isinstance(event, Damage):
+                raise event.error()
+            records += event
+    return records
+
+
+def _count_headers(path: str) -> int | None:
+    """Count by headers alone; None where that cannot be done or something is wrong."""
+    with RecordStream(path, buffer_size=64, threads=1) as stream:
+        kind, plain_bytes = stream.compression, stream.unread
+    if kind == "gzip":
+        blocks = read_blocks(path)
+        return int(blocks.first[-1]) if blocks is not None else None
+    if kind != "none" or is_remote(path) or not plain_bytes:
+        return None
+    with (
+        local_path(path).open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        step = _core.count(data, 0, False, True)
+    return step.records if step.fault is None else None
+
+
+def head(paths: PathsLike, n: int = 1, *, split: str | None = None) -> list[bytes]:
+    """Return the first payloads, reading no more than needed.
+
+    Args:
+        paths: Files, folders, globs, shard prefixes or URLs.
+        n: How many.
+        split: Only shards of this split.
+
+    Raises:
+        CorruptRecordError: A record before the n-th is damaged.
+    """
+    records = read_records(list_files(paths, split=split).files, threads=1)
+    try:
+        return list(itertools.islice(records, n))
+    finally:
+        records.close()  # type: ignore[attr-defined]

@@ -1,0 +1,142 @@
+"""Repair: write a new file with every whole record, and say what was dropped and where."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrio.compression import DEFAULT_LEVEL
+from tfrio.errors import UsageError
+from tfrio.records.damage import Damage, without_payload
+from tfrio.records.reader import RecordStream
+from tfrio.records.walk import Chunk, walk
+from tfrio.records.writer import Mode, RecordWriter
+from tfrio.storage import is_remote, local_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfrio.types import PathLike
+
+__all__ = ["RepairReport", "repair"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What repairing a file did.
+
+    Attributes:
+        path: The damaged file, left as it was.
+        out: The new file.
+        kept: Records in the new file, those with a repaired header included.
+        repaired_headers: Records whose header was written anew; their payload's CRC held.
+        dropped_bytes: Uncompressed bytes that are not in the new file.
+        damages: Every damaged place.
+    """
+
+    path: str
+    out: str
+    kept: int
+    repaired_headers: int
+    dropped_bytes: int
+    damages: tuple[Damage, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether there was nothing to repair."""
+        return not self.damages
+
+    @property
+    def text(self) -> str:
+        """Everything in a few lines for a person."""
+        if self.clean:
+            return (
+                f"{self.path}: nothing to do, {self.kept} records are whole; copied to {self.out}"
+            )
+        lines = [f"{self.path}: kept {self.kept}, dropped {self.dropped_bytes} bytes; {self.out}"]
+        if self.repaired_headers:
+            lines[0] += f" ({self.repaired_headers} repaired header)"
+        lines += [f"  {_what(damage)}" for damage in self.damages]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "path": self.path,
+            "out": self.out,
+            "kept": self.kept,
+            "repaired_headers": self.repaired_headers,
+            "dropped_bytes": self.dropped_bytes,
+            "damages": [damage.to_dict() for damage in self.damages],
+        }
+
+
+def _what(damage: Damage) -> str:
+    """Say in one line what became of a damaged place."""
+    place = f"record {damage.record} at offset {damage.offset} ({damage.code})"
+    if damage.repairable:
+        return f"{place}: header repaired, payload intact"
+    if damage.resumed is None:
+        return f"{place}: nothing whole follows, {damage.lost} bytes dropped"
+    return f"{place}: resynchronised at offset {damage.resumed}, {damage.lost} bytes dropped"
+
+
+def _same_file(path: PathLike, out: PathLike) -> bool:
+    if is_remote(path) or is_remote(out):
+        return os.fspath(path) == os.fspath(out)
+    return local_path(path).resolve() == local_path(out).resolve()
+
+
+def repair(
+    path: PathLike,
+    out: PathLike,
+    *,
+    compression: str | None = None,
+    level: int = DEFAULT_LEVEL,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> RepairReport:
+    """Write a new file with every whole record of a damaged one.
+
+    A record whose header alone is damaged is kept: its payload's own CRC proves it.
+
+    Args:
+        path: The damaged file; never touched.
+        out: The new file; it appears only when complete.
+        compression: Of the new file; None goes by its name, as for ``RecordWriter``.
+        level: Compression level, see ``RecordWriter``.
+        overwrite: Allow ``out`` to exist, even to be ``path`` itself.
+        progress: Called with stored bytes done and in all.
+
+    Returns:
+        What was kept and dropped.
+
+    Raises:
+        FileExistsError: ``out`` exists and ``overwrite`` is not set.
+        NotTFRecordError: The file is something else.
+        UsageError: ``out`` is ``path`` and ``overwrite`` is not set.
+    """
+    if not overwrite and _same_file(path, out):
+        raise UsageError(f"{out}: repair writes a new file; name another, or set overwrite")
+    mode: Mode = "w" if overwrite or is_remote(out) else "x"
+    damages: list[Damage] = []
+    repaired = 0
+    with (
+        RecordStream(path) as stream,
+        RecordWriter(out, mode=mode, compression=compression, level=level) as writer,
+    ):
+        for event in walk(stream):
+            if isinstance(event, Chunk):
+                writer.write_framed(*event.frames())
+            else:
+                damages.append(without_payload(event))
+                if event.repairable and event.payload is not None:
+                    writer.write(event.payload)
+                    repaired += 1
+            if progress:
+                progress(stream.consumed, stream.size or 0)
+    dropped = sum(damage.lost for damage in damages if not damage.repairable)
+    return RepairReport(
+        os.fspath(path), os.fspath(out), writer.records, repaired, dropped, tuple(damages)
+    )
