@@ -186,3 +186,8 @@ def test_attributes_are_the_arguments(tmp_path):
         }.items()
     )
     assert mix(tmp_path).splits == {"a": 0.8, "b": 0.2}
+
+
+def test_a_dataset_without_a_length_is_true(tmp_path):
+    assert TFRecordDataset(tmp_path / "a")
+    assert mix(tmp_path)

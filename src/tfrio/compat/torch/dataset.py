@@ -54,6 +54,10 @@ class _Dataset(torch.utils.data.IterableDataset[Any]):  # type: ignore[misc]
         """Remember the rank: a spawned worker process has no process group to ask."""
         return self.__dict__ | {"_rank": _current_rank() or self._rank}
 
+    def __bool__(self) -> bool:
+        """Answer True always: a dataset may have no length, and that is no reason to fail."""
+        return True
+
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose order ``seed`` gives; each pass in one process counts on by one.
 
