@@ -48,8 +48,8 @@ def test_a_region_takes_whole_native_pixels() -> None:
 
 def test_scale_is_snapped() -> None:
     frame = choose_frame(NATIVE, ask(scale=45, region=(X + 35, Y - 100, X + 95, Y - 10)))
-    assert frame.affine == Affine6(45, 0, 11111 * 45 + 45, 0, -45, 100000 * 45)
-    assert frame.size == XY(2, 3)
+    assert frame.affine == Affine6(45, 0, 11111 * 45, 0, -45, 100000 * 45)
+    assert frame.size == XY(3, 3)
 
 
 def test_scale_in_degrees_uses_earth_engines_metres() -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "Window",
     "kernel_candidates",
     "margin_of",
+    "scale_affine",
     "shift_affine",
 ]
 
@@ -341,6 +342,18 @@ def shift_affine(affine: Affine6, columns: float, rows: float) -> Affine6:
     """
     a, b, c, d, e, f = affine
     return Affine6(a, b, a * columns + b * rows + c, d, e, d * columns + e * rows + f)
+
+
+def scale_affine(affine: Affine6, columns: float, rows: float) -> Affine6:
+    """Return the affine of larger pixels with the same origin.
+
+    Args:
+        affine: Terms from pixel to map.
+        columns: Old pixels in the width of a new one.
+        rows: Old pixels in its height.
+    """
+    a, b, c, d, e, f = affine
+    return Affine6(a * columns, b * rows, c, d * columns, e * rows, f)
 
 
 def kernel_candidates(patch: XY, values: int) -> list[XY]:

@@ -72,7 +72,7 @@ def resolve_source(
 
 
 def _parts(given: Any, request: SourceRequest) -> list[Source]:
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and not is_xarray(given):
         if request.bands is not None:
             raise UsageError("bands cannot go with a mapping of sources, which names them already")
         return [part for name, what in given.items() for part in _named(name, what, request)]

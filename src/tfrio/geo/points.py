@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.grid import scale_affine
 from tfrio.geo.patches import Patches, grid_patches, point_patches
 from tfrio.geo.vectors import read_features
 from tfrio.types import XY
@@ -167,7 +168,7 @@ def _touched(grid: PatchGrid, frame: Frame, geometries: list[Mapping[str, Any]])
     affine = require("affine", extra="geo")
     if grid.step != grid.patch:
         raise UsageError("patches under polygons need a grid without stride")
-    coarse = affine.Affine(*frame.affine) * affine.Affine.scale(grid.patch.x, grid.patch.y)
+    coarse = affine.Affine(*scale_affine(frame.affine, grid.patch.x, grid.patch.y))
     drawn = features.rasterize(
         [(geometry, 1) for geometry in geometries],
         out_shape=(grid.rows, grid.columns),

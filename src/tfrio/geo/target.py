@@ -119,7 +119,15 @@ def project_geometry(geometry: Mapping[str, Any], source: str, target: str) -> M
     if crs_text(source) == target:
         return geometry
     warp = require("rasterio.warp", extra="geo")
-    found: Mapping[str, Any] = warp.transform_geom(source, target, dict(geometry))
+    errors = require("rasterio.errors", extra="geo")
+    gdal = require("rasterio._err", extra="geo")
+    try:
+        found: Mapping[str, Any] = warp.transform_geom(source, target, dict(geometry))
+    except (errors.RasterioError, gdal.CPLE_BaseError, ValueError) as error:
+        raise GeoError(
+            f"a geometry has no place in {target[:60]} when read as {source[:60]} ({error}). "
+            "Check its CRS, and that x (longitude) comes first"
+        ) from error
     return found
 
 
