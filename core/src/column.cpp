@@ -212,8 +212,8 @@ std::size_t Column::add_rows(const std::uint8_t* first, std::size_t stride, std:
       add_packed_rows(first + piece.offset, stride, n, piece.size);
       return n;
     }
-    if (spec_.kind == Kind::int64s && piece.size == 1) {
-      return add_byte_varints(first + piece.offset, stride, n);
+    if (spec_.kind == Kind::int64s && shape.items[0].count == 1) {
+      return add_scalar_varints(first + piece.offset, stride, n, piece.size);
     }
   }
   for (std::size_t r = 0; r < n; ++r) {
@@ -230,27 +230,36 @@ void Column::add_packed_rows(const std::uint8_t* first, std::size_t stride, std:
   } else {
     for (std::size_t r = 0; r < n; ++r) std::memcpy(out + r * size, first + r * stride, size);
   }
-  if (ragged()) {
-    const auto count = static_cast<std::int64_t>(size / 4);
-    std::int64_t end = arrays_.value_offsets.back();
-    std::int64_t* ends = arrays_.value_offsets.extend(n);
-    for (std::size_t r = 0; r < n; ++r) ends[r] = end += count;
-  }
-  std::memset(arrays_.present.extend(n), 1, n);
+  end_rows(n, size / 4);
 }
 
-std::size_t Column::add_byte_varints(const std::uint8_t* first, std::size_t stride, std::size_t n) {
-  std::size_t fine = 0;
-  while (fine < n && first[fine * stride] < 0x80) ++fine;
-  std::uint8_t* out = arrays_.values.extend(fine * 8);
-  for (std::size_t r = 0; r < fine; ++r) store64(out + 8 * r, first[r * stride]);
-  if (ragged()) {
-    std::int64_t end = arrays_.value_offsets.back();
-    std::int64_t* ends = arrays_.value_offsets.extend(fine);
-    for (std::size_t r = 0; r < fine; ++r) ends[r] = ++end;
+void Column::end_rows(std::size_t n, std::size_t count) {
+  std::memset(arrays_.present.extend(n), 1, n);
+  if (!ragged()) return;
+  std::int64_t end = arrays_.value_offsets.back();
+  std::int64_t* ends = arrays_.value_offsets.extend(n);
+  for (std::size_t r = 0; r < n; ++r) ends[r] = end += static_cast<std::int64_t>(count);
+}
+
+std::size_t Column::add_scalar_varints(const std::uint8_t* first, std::size_t stride, std::size_t n,
+                                       std::size_t size) {
+  std::uint8_t* out = arrays_.values.extend(n * 8);
+  std::size_t r = 0;
+  for (; r < n; ++r, first += stride, out += 8) {
+    // One varint of `size` bytes: all but the last say that another follows.
+    std::uint64_t value = 0;
+    std::uint8_t more = 0x80;
+    for (std::size_t i = 0; i + 1 < size; ++i) {
+      more &= first[i];
+      value |= static_cast<std::uint64_t>(first[i] & 0x7F) << (7 * i);
+    }
+    const std::uint8_t last = first[size - 1];
+    if (more == 0 || last >= 0x80) break;
+    store64(out, value | static_cast<std::uint64_t>(last) << (7 * (size - 1)));
   }
-  std::memset(arrays_.present.extend(fine), 1, fine);
-  return fine;
+  arrays_.values.truncate(arrays_.values.size() - 8 * (n - r));
+  end_rows(r, 1);
+  return r;
 }
 
 bool Column::add_shaped_row(const std::uint8_t* payload, const RowShape& shape, Scratch& scratch) {

@@ -11,6 +11,32 @@ namespace {
 constexpr std::size_t kRunRecords = 64;
 constexpr std::size_t kRunBytes = 16 << 10;
 
+/// Return how many of the first `most` records of `rest` have the layout.
+std::size_t matching_records(const Layout& layout, Bytes rest, std::int64_t most) {
+  const std::size_t stride = layout.length() + kFrameSize;
+  const std::size_t in_cache = std::clamp<std::size_t>(kRunBytes / stride, 1, kRunRecords);
+  const std::size_t limit =
+      std::min({rest.size() / stride, static_cast<std::size_t>(most), in_cache});
+  std::size_t n = 0;
+  for (const std::uint8_t* record = rest.data(); n < limit; ++n, record += stride) {
+    if (std::memcmp(record, layout.header(), kHeaderSize) != 0) break;
+    if (!layout.matches(record + kHeaderSize)) break;
+  }
+  return n;
+}
+
+/// Return how many of the first `n` records of `rest` match the checksums of their payloads.
+std::size_t intact_records(const Layout& layout, Bytes rest, std::size_t n) {
+  const std::uint8_t* payload = rest.data() + kHeaderSize;
+  const std::size_t stride = layout.length() + kFrameSize;
+  std::uint32_t crcs[kRunRecords];
+  crc32c_blocks(payload, stride, layout.length(), n, crcs);
+  for (std::size_t i = 0; i < n; ++i, payload += stride) {
+    if (mask_crc(crcs[i]) != load32(payload + layout.length())) return i;
+  }
+  return n;
+}
+
 void check_spec(const FeatureSpec& spec, const PayloadOptions& options, const Locator& locator) {
   const std::string who = "feature '" + spec.name + "': ";
   if (spec.kind != Kind::bytes && spec.kind != Kind::floats && spec.kind != Kind::int64s) {
@@ -124,37 +150,26 @@ std::size_t ExampleDecoder::add_predicted(Bytes rest, std::int64_t most, bool ve
   if (rest.size() < kHeaderSize) return 0;
   const Layout* layout = layouts_.find(rest.data());
   if (layout == nullptr) return 0;
-  const std::size_t stride = layout->length() + kFrameSize;
-  const std::size_t limit =
-      std::min<std::size_t>({rest.size() / stride, static_cast<std::size_t>(most),
-                             std::max<std::size_t>(1, kRunBytes / stride), kRunRecords});
-  std::size_t n = 0;
-  while (n < limit && std::memcmp(rest.data() + n * stride, layout->header(), kHeaderSize) == 0 &&
-         layout->matches(rest.data() + n * stride + kHeaderSize)) {
-    ++n;
+  std::size_t n = matching_records(*layout, rest, most);
+  if (verify && n > 0) n = intact_records(*layout, rest, n);
+  const std::size_t added = n > 0 ? add_records(*layout, rest, n) : 0;
+  if (added > 0) {
+    layouts_.hit(layout->length());
+  } else {
+    layouts_.miss();
   }
-  const std::uint8_t* payload = rest.data() + kHeaderSize;
-  if (verify) {
-    std::uint32_t crcs[kRunRecords];
-    crc32c_blocks(payload, stride, layout->length(), n, crcs);
-    std::size_t good = 0;
-    while (good < n && mask_crc(crcs[good]) == load32(payload + good * stride + layout->length())) {
-      ++good;
-    }
-    n = good;
-  }
+  return added;
+}
+
+std::size_t ExampleDecoder::add_records(const Layout& layout, Bytes records, std::size_t n) {
+  const std::uint8_t* payload = records.data() + kHeaderSize;
+  const std::size_t stride = layout.length() + kFrameSize;
   std::size_t added = n;
   for (std::size_t i = 0; i < columns_.size() && added > 0; ++i) {
-    added =
-        std::min(added, columns_[i].add_rows(payload, stride, added, layout->shape(i), scratch_));
-  }
-  if (added == 0) {
-    roll_back();
-    return 0;
+    added = columns_[i].add_rows(payload, stride, added, layout.shape(i), scratch_);
   }
   rows_ += static_cast<std::int64_t>(added);
   if (added < n) roll_back();
-  layouts_.hit();
   return added;
 }
 

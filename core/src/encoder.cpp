@@ -78,34 +78,48 @@ void check_view(const FeatureSpec& spec, const ColumnView& view, std::size_t row
 
 }  // namespace
 
-/// Writes the records of one call. Sizes are found first, feature by feature and step by step,
-/// and kept in `sizes_`, since a length stands before what it counts.
+/// Writes the records of one call. Sizes are found first, since a length stands before what it
+/// counts, and kept: a row whose sizes are those of the row before has its layout too, so its
+/// record is a copy of the last one with other values.
 class RowWriter {
  public:
-  RowWriter(const ExampleEncoder& encoder, std::span<const ColumnView> columns)
-      : encoder_(encoder), columns_(columns) {}
+  RowWriter(const ExampleEncoder& encoder, std::span<const ColumnView> columns, Encoded& out)
+      : encoder_(encoder), columns_(columns), out_(out) {}
 
-  void write(std::size_t row, Encoded& out) {
+  void write(std::size_t row) {
+    sizes_.swap(last_sizes_);
     sizes_.clear();
-    const std::size_t context = map_size(row, 0, encoder_.contexts_);
-    const std::size_t lists = map_size(row, encoder_.contexts_, encoder_.features_.size());
-    const std::size_t payload =
-        (context > 0 ? field_size(context) : 0) + (lists > 0 ? field_size(lists) : 0);
-    out.data.reserve_more(payload + kFrameSize + kSlack);
-    std::uint8_t* const record = out.data.extend(payload + kFrameSize);
-    next_size_ = sizes_.data();
-    std::uint8_t* at = record + kHeaderSize;
-    if (context > 0) at = write_map(at, kFirst, context, row, 0, encoder_.contexts_);
-    if (lists > 0) {
-      write_map(at, kSecond, lists, row, encoder_.contexts_, encoder_.features_.size());
+    gather(row);
+    const bool repeats = run_ > 0 && stride_ <= kShortRecord && sizes_ == last_sizes_;
+    if (!repeats) write_fresh(row);
+    if (repeats) write_again(row);
+    ++run_;
+    out_.ends.push_back(static_cast<std::int64_t>(out_.data.size()));
+  }
+
+  /// Put the checksums of the records since the last call in place, several in lock step.
+  void finish() {
+    const std::size_t payload = stride_ - kFrameSize;
+    std::uint8_t* record = out_.data.data() + out_.data.size() - run_ * stride_;
+    while (run_ > 0) {
+      std::uint32_t crcs[16];
+      const std::size_t n = std::min<std::size_t>(run_, std::size(crcs));
+      crc32c_blocks(record + kHeaderSize, stride_, payload, n, crcs);
+      for (std::size_t i = 0; i < n; ++i, record += stride_) {
+        store32(record + kHeaderSize + payload, mask_crc(crcs[i]));
+      }
+      run_ -= n;
     }
-    write_header(record, payload);
-    store32(record + kHeaderSize + payload, mask_crc(crc32c({record + kHeaderSize, payload})));
-    out.ends.push_back(static_cast<std::int64_t>(out.data.size()));
   }
 
  private:
   using Feature = ExampleEncoder::Feature;
+
+  /// Longest record that is made from a copy of the one before: the copy must be cheap.
+  static constexpr std::size_t kShortRecord = 2048;
+  /// Most bytes whose checksums are put off, so that they are still in the first-level cache.
+  static constexpr std::size_t kRunBytes = 16 << 10;
+  static constexpr std::size_t kAbsent = SIZE_MAX;
 
   const ColumnView& view_of(const Feature& feature) const { return columns_[feature.column]; }
 
@@ -124,33 +138,60 @@ class RowWriter {
     return {i * count, (i + 1) * count};
   }
 
-  static std::int64_t int64_at(const ColumnView& view, std::size_t i) {
-    return static_cast<std::int64_t>(load64(view.values.data() + 8 * i));
+  static std::uint64_t int64_at(const ColumnView& view, std::size_t i) {
+    return load64(view.values.data() + 8 * i);
   }
 
-  /// Bytes inside the list message of item `i`, without its tag and length. Keeps the number that
-  /// the writing needs again.
-  std::size_t list_size(const Feature& feature, std::size_t i) {
+  static Bytes string_at(const ColumnView& view, std::size_t i) {
+    const auto begin = static_cast<std::size_t>(view.byte_offsets[i]);
+    return view.values.subspan(begin, static_cast<std::size_t>(view.byte_offsets[i + 1]) - begin);
+  }
+
+  std::pair<std::size_t, std::size_t> steps_of(const Feature& feature, std::size_t row) const {
+    const auto offsets = view_of(feature).step_offsets;
+    return {static_cast<std::size_t>(offsets[row]), static_cast<std::size_t>(offsets[row + 1])};
+  }
+
+  /// Collect everything that shapes the record of `row`: for each feature kAbsent, or the number of
+  /// its steps where it is a feature list and then the sizes of its lists.
+  void gather(std::size_t row) {
+    for (const Feature& feature : encoder_.features_) {
+      if (!present(feature, row)) {
+        sizes_.push_back(kAbsent);
+      } else if (feature.spec.place == Place::context) {
+        gather_list(feature, row);
+      } else {
+        const auto [first, last] = steps_of(feature, row);
+        sizes_.push_back(last - first);
+        for (std::size_t step = first; step < last; ++step) gather_list(feature, step);
+      }
+    }
+  }
+
+  /// Collect the bytes inside the list message of item `i`, without its tag and length; before
+  /// it, for byte strings, their number and the size of each.
+  void gather_list(const Feature& feature, std::size_t i) {
     const ColumnView& view = view_of(feature);
     const auto [first, last] = values_of(view, i);
     std::size_t size = 0;
-    switch (feature.spec.kind) {
-      case Kind::floats:
-        size = 4 * (last - first);
-        break;
-      case Kind::int64s:
-        for (std::size_t k = first; k < last; ++k) {
-          size += wire::varint_size(static_cast<std::uint64_t>(int64_at(view, k)));
-        }
-        break;
-      default:
-        for (std::size_t k = first; k < last; ++k) {
-          size +=
-              field_size(static_cast<std::size_t>(view.byte_offsets[k + 1] - view.byte_offsets[k]));
-        }
+    if (feature.spec.kind == Kind::floats) {
+      size = 4 * (last - first);
+    } else if (feature.spec.kind == Kind::int64s) {
+      for (std::size_t k = first; k < last; ++k) size += wire::varint_size(int64_at(view, k));
+    } else {
+      sizes_.push_back(last - first);
+      for (std::size_t k = first; k < last; ++k) {
+        sizes_.push_back(string_at(view, k).size());
+        size += field_size(sizes_.back());
+      }
     }
     sizes_.push_back(size);
-    return size;
+  }
+
+  /// Step over the sizes of one list and return the last, that of the whole.
+  std::size_t take_size(const Feature& feature) {
+    if (feature.spec.kind == Kind::bytes) next_size_ += 1 + *next_size_;
+    return *next_size_++;
   }
 
   /// Bytes of the list message that holds `size` bytes of values.
@@ -158,26 +199,24 @@ class RowWriter {
     return feature.spec.kind == Kind::bytes || size == 0 ? size : field_size(size);
   }
 
-  std::size_t value_message(const Feature& feature, std::size_t row) {
-    if (feature.spec.place == Place::context) {
-      return field_size(list_message(feature, list_size(feature, row)));
-    }
-    const ColumnView& view = view_of(feature);
-    std::size_t size = 0;
-    for (std::int64_t s = view.step_offsets[row]; s < view.step_offsets[row + 1]; ++s) {
-      const std::size_t values = list_size(feature, static_cast<std::size_t>(s));
-      size += field_size(field_size(list_message(feature, values)));
-    }
-    sizes_.push_back(size);
-    return size;
-  }
-
-  std::size_t map_size(std::size_t row, std::size_t begin, std::size_t end) {
+  /// Find the bytes of a map of features from the sizes gathered; keeps those of feature lists.
+  std::size_t map_size(std::size_t begin, std::size_t end) {
     std::size_t size = 0;
     for (std::size_t f = begin; f < end; ++f) {
       const Feature& feature = encoder_.features_[f];
-      if (!present(feature, row)) continue;
-      const std::size_t value = value_message(feature, row);
+      if (*next_size_ == kAbsent) {
+        ++next_size_;
+        continue;
+      }
+      std::size_t value = 0;
+      if (feature.spec.place == Place::context) {
+        value = field_size(list_message(feature, take_size(feature)));
+      } else {
+        for (std::size_t steps = *next_size_++; steps > 0; --steps) {
+          value += field_size(field_size(list_message(feature, take_size(feature))));
+        }
+        list_sizes_.push_back(value);
+      }
       size += field_size(entry_size(feature, value));
     }
     return size;
@@ -187,14 +226,49 @@ class RowWriter {
     return feature.prefix_size + wire::varint_size(value) + value;
   }
 
-  std::uint8_t* write_map(std::uint8_t* at, std::uint8_t tag, std::size_t size, std::size_t row,
-                          std::size_t begin, std::size_t end) {
-    at = write_field_header(at, tag, size);
+  std::uint8_t* extend(std::size_t size) {
+    stride_ = size;
+    out_.data.reserve_more(size + kSlack);
+    return out_.data.extend(size);
+  }
+
+  void write_again(std::size_t row) {
+    if (run_ * stride_ >= kRunBytes) finish();
+    std::uint8_t* const record = extend(stride_);
+    std::memcpy(record, record - stride_, stride_ - kFooterSize);
+    fill(row, record);
+  }
+
+  void write_fresh(std::size_t row) {
+    finish();
+    list_sizes_.clear();
+    places_.clear();
+    next_size_ = sizes_.data();
+    const std::size_t context = map_size(0, encoder_.contexts_);
+    const std::size_t lists = map_size(encoder_.contexts_, encoder_.features_.size());
+    const std::size_t payload =
+        (context > 0 ? field_size(context) : 0) + (lists > 0 ? field_size(lists) : 0);
+    record_ = extend(payload + kFrameSize);
+    write_header(record_, payload);
+    next_size_ = sizes_.data();
+    next_list_ = list_sizes_.data();
+    std::uint8_t* at = record_ + kHeaderSize;
+    if (context > 0) at = write_field_header(at, kFirst, context);
+    at = write_map(at, row, 0, encoder_.contexts_);
+    if (lists > 0) at = write_field_header(at, kSecond, lists);
+    write_map(at, row, encoder_.contexts_, encoder_.features_.size());
+  }
+
+  std::uint8_t* write_map(std::uint8_t* at, std::size_t row, std::size_t begin, std::size_t end) {
     for (std::size_t f = begin; f < end; ++f) {
       const Feature& feature = encoder_.features_[f];
-      if (!present(feature, row)) continue;
-      at = feature.spec.place == Place::context ? write_context(at, feature, row)
-                                                : write_list(at, feature, row);
+      if (!present(feature, row)) {
+        ++next_size_;
+      } else if (feature.spec.place == Place::context) {
+        at = write_context(at, feature, row);
+      } else {
+        at = write_list(at, feature, row);
+      }
     }
     return at;
   }
@@ -206,60 +280,104 @@ class RowWriter {
   }
 
   std::uint8_t* write_context(std::uint8_t* at, const Feature& feature, std::size_t row) {
-    const std::size_t size = *next_size_++;
+    const std::size_t size = take_size(feature);
     at = write_entry(at, feature, field_size(list_message(feature, size)));
     return write_feature(at, feature, row, size);
   }
 
   std::uint8_t* write_list(std::uint8_t* at, const Feature& feature, std::size_t row) {
-    const ColumnView& view = view_of(feature);
-    const std::int64_t first = view.step_offsets[row], last = view.step_offsets[row + 1];
-    at = write_entry(at, feature, next_size_[last - first]);
-    for (std::int64_t step = first; step < last; ++step) {
-      const std::size_t size = *next_size_++;
-      at = write_field_header(at, kFirst, field_size(list_message(feature, size)));
-      at = write_feature(at, feature, static_cast<std::size_t>(step), size);
-    }
+    const auto [first, last] = steps_of(feature, row);
+    at = write_entry(at, feature, *next_list_++);
     ++next_size_;
+    for (std::size_t step = first; step < last; ++step) {
+      const std::size_t size = take_size(feature);
+      at = write_field_header(at, kFirst, field_size(list_message(feature, size)));
+      at = write_feature(at, feature, step, size);
+    }
     return at;
   }
 
   std::uint8_t* write_feature(std::uint8_t* at, const Feature& feature, std::size_t item,
                               std::size_t size) {
-    const ColumnView& view = view_of(feature);
-    const auto [first, last] = values_of(view, item);
     const auto kind = static_cast<std::uint8_t>(feature.spec.kind);
     at = write_field_header(at, static_cast<std::uint8_t>(kind << 3 | wire::kLength),
                             list_message(feature, size));
-    if (size == 0) return at;
-    if (feature.spec.kind == Kind::bytes) return write_bytes(at, view, first, last);
-    at = write_field_header(at, kFirst, size);
-    if (feature.spec.kind == Kind::floats) {
-      std::memcpy(at, view.values.data() + 4 * first, size);
-      return at + size;
+    if (feature.spec.kind == Kind::bytes) return write_strings(at, view_of(feature), item);
+    if (size > 0) at = write_field_header(at, kFirst, size);
+    remember(at);
+    return write_numbers(at, feature, item);
+  }
+
+  void remember(std::uint8_t* at) { places_.push_back(static_cast<std::size_t>(at - record_)); }
+
+  std::uint8_t* write_numbers(std::uint8_t* at, const Feature& feature, std::size_t item) const {
+    const ColumnView& view = view_of(feature);
+    const auto [first, last] = values_of(view, item);
+    if (feature.spec.kind == Kind::int64s) {
+      for (std::size_t k = first; k < last; ++k) at = wire::write_varint(at, int64_at(view, k));
+      return at;
     }
+    const std::uint8_t* from = view.values.data() + 4 * first;
+    if (last - first == 1) {
+      store32(at, load32(from));
+    } else if (last > first) {
+      std::memcpy(at, from, 4 * (last - first));
+    }
+    return at + 4 * (last - first);
+  }
+
+  std::uint8_t* write_strings(std::uint8_t* at, const ColumnView& view, std::size_t item) {
+    const auto [first, last] = values_of(view, item);
     for (std::size_t k = first; k < last; ++k) {
-      at = wire::write_varint(at, static_cast<std::uint64_t>(int64_at(view, k)));
+      const Bytes string = string_at(view, k);
+      at = write_field_header(at, kFirst, string.size());
+      remember(at);
+      if (!string.empty()) std::memcpy(at, string.data(), string.size());
+      at += string.size();
     }
     return at;
   }
 
-  static std::uint8_t* write_bytes(std::uint8_t* at, const ColumnView& view, std::size_t first,
-                                   std::size_t last) {
-    for (std::size_t k = first; k < last; ++k) {
-      const auto begin = static_cast<std::size_t>(view.byte_offsets[k]);
-      const std::size_t size = static_cast<std::size_t>(view.byte_offsets[k + 1]) - begin;
-      at = write_field_header(at, kFirst, size);
-      if (size > 0) std::memcpy(at, view.values.data() + begin, size);
-      at += size;
+  /// Put the values of `row` into `record`, a copy of a record of the same layout.
+  void fill(std::size_t row, std::uint8_t* record) const {
+    const std::size_t* place = places_.data();
+    for (const Feature& feature : encoder_.features_) {
+      if (!present(feature, row)) continue;
+      if (feature.spec.place == Place::context) {
+        fill_item(feature, row, record, place);
+        continue;
+      }
+      const auto [first, last] = steps_of(feature, row);
+      for (std::size_t step = first; step < last; ++step) fill_item(feature, step, record, place);
     }
-    return at;
+  }
+
+  void fill_item(const Feature& feature, std::size_t item, std::uint8_t* record,
+                 const std::size_t*& place) const {
+    if (feature.spec.kind != Kind::bytes) {
+      write_numbers(record + *place++, feature, item);
+      return;
+    }
+    const ColumnView& view = view_of(feature);
+    const auto [first, last] = values_of(view, item);
+    for (std::size_t k = first; k < last; ++k) {
+      const Bytes string = string_at(view, k);
+      if (!string.empty()) std::memcpy(record + *place, string.data(), string.size());
+      ++place;
+    }
   }
 
   const ExampleEncoder& encoder_;
   std::span<const ColumnView> columns_;
-  std::vector<std::size_t> sizes_;
+  Encoded& out_;
+  std::vector<std::size_t> sizes_, last_sizes_;  // what shapes the record, in writing order
+  std::vector<std::size_t> list_sizes_;          // bytes of each FeatureList message
+  std::vector<std::size_t> places_;              // where values stand in the last fresh record
   const std::size_t* next_size_ = nullptr;
+  const std::size_t* next_list_ = nullptr;
+  std::uint8_t* record_ = nullptr;
+  std::size_t run_ = 0;     // records at the end whose checksums are still to come
+  std::size_t stride_ = 0;  // bytes of each of them
 };
 
 ExampleEncoder::ExampleEncoder(const std::vector<FeatureSpec>& features, bool sequence, bool sort) {
@@ -293,6 +411,18 @@ ExampleEncoder::ExampleEncoder(const std::vector<FeatureSpec>& features, bool se
     throw std::invalid_argument("feature '" + twice->second + "': listed twice");
 }
 
+std::size_t ExampleEncoder::likely_size(std::size_t rows,
+                                        std::span<const ColumnView> columns) const {
+  std::size_t size = rows * kFrameSize;
+  for (const Feature& feature : features_) {
+    // Most integers are small. What is wrong here only costs another allocation.
+    const std::size_t values = columns[feature.column].values.size();
+    size += rows * (feature.prefix_size + 12) +
+            (feature.spec.kind == Kind::int64s ? values / 2 : values);
+  }
+  return size;
+}
+
 Encoded ExampleEncoder::encode(std::size_t rows, std::span<const ColumnView> columns) const {
   if (columns.size() != features_.size()) {
     throw std::invalid_argument("one column a feature is needed");
@@ -300,8 +430,10 @@ Encoded ExampleEncoder::encode(std::size_t rows, std::span<const ColumnView> col
   for (const Feature& feature : features_) check_view(feature.spec, columns[feature.column], rows);
   Encoded out;
   out.ends.reserve_more(rows);
-  RowWriter writer(*this, columns);
-  for (std::size_t row = 0; row < rows; ++row) writer.write(row, out);
+  out.data.reserve_more(likely_size(rows, columns));
+  RowWriter writer(*this, columns, out);
+  for (std::size_t row = 0; row < rows; ++row) writer.write(row);
+  writer.finish();
   return out;
 }
 

@@ -1,8 +1,6 @@
 // Predicting a record from the last one.
 #include "tfrio/layout.hpp"
 
-#include <algorithm>
-
 #include "tfrio/framing.hpp"
 
 namespace tfrio {
@@ -10,6 +8,9 @@ namespace {
 
 /// Layouts of more words than this cost more than they save, and hold memory.
 constexpr std::size_t kMostWords = 4096;
+
+/// Records of one length that must miss in a row before their layout is learnt anew.
+constexpr unsigned kPatience = 4;
 
 /// Longest wait, in records, between two attempts to learn.
 constexpr unsigned kLongestWait = 10;  // 2^10
@@ -120,14 +121,17 @@ void LayoutCache::learn(Bytes payload, const Locator& locator, const std::vector
   Entry& entry = entries_[place(payload.size())];
   if (entry.length != payload.size()) {
     entry.length = payload.size();
+    entry.misses = 0;
     entry.layout.reset();
     return;
   }
+  if (entry.layout && ++entry.misses < kPatience) return;
   if (waiting_ > 0) {
     --waiting_;
     return;
   }
   entry.layout = Layout::learn(payload, locator, columns);
+  entry.misses = 0;
   waiting_ = (std::uint64_t{1} << useless_) - 1;
   useless_ = std::min(useless_ + 1, kLongestWait);
 }

@@ -18,24 +18,16 @@ std::string text_of(Bytes bytes) {
 }  // namespace
 
 int Locator::list(std::string_view name, Place place) {
-  Table& table = tables_[static_cast<int>(place)];
   const int number = static_cast<int>(slots_.size());
-  slots_.push_back({place, table.keys.add(name)});
-  table.numbers.push_back(number);
+  tables_[static_cast<int>(place)].add(name, number);
+  slots_.push_back({std::string(name), place});
   values_.emplace_back();
   odd_names_ = odd_names_ || !wire::is_utf8(bytes_of(name));
   return number;
 }
 
 int Locator::find(std::string_view name, Place place) const {
-  const Table& table = tables_[static_cast<int>(place)];
-  const int key = table.keys.find(bytes_of(name));
-  return key < 0 ? -1 : table.numbers[static_cast<std::size_t>(key)];
-}
-
-const std::string& Locator::name(int number) const {
-  const Slot& slot = slots_[static_cast<std::size_t>(number)];
-  return tables_[static_cast<int>(slot.place)].keys.name(slot.key);
+  return tables_[static_cast<int>(place)].find(bytes_of(name));
 }
 
 bool Locator::locate(Bytes payload, Fault& fault) {
@@ -144,11 +136,9 @@ Bytes Locator::merge(const std::vector<Bytes>& values) {
 }
 
 bool Locator::store(Bytes key, Bytes value, Place place, Fault& fault) {
-  const Table& table = tables_[static_cast<int>(place)];
-  const int found = table.keys.find(key);
-  if (found < 0) return store_unlisted(key, value, place, fault);
+  const int number = tables_[static_cast<int>(place)].find(key);
+  if (number < 0) return store_unlisted(key, value, place, fault);
   if (odd_names_ && !check_name(key, fault)) return false;
-  const int number = table.numbers[static_cast<std::size_t>(found)];
   Value& slot = values_[static_cast<std::size_t>(number)];
   if (slot.stamp == stamp_ && !check_replaced(number, fault)) return false;
   slot = {value, stamp_};

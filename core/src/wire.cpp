@@ -26,7 +26,7 @@ bool Cursor::long_varint(std::uint64_t& value, int most) {
   return fail_at(start, most == 10 ? kLongVarint : "a tag or length is longer than 5 bytes");
 }
 
-bool Cursor::tag(std::uint32_t& tag) {
+bool Cursor::long_tag(std::uint32_t& tag) {
   const std::uint8_t* start = at_;
   std::uint64_t value;
   if (!long_varint(value, 5)) return false;
@@ -35,7 +35,7 @@ bool Cursor::tag(std::uint32_t& tag) {
   return true;
 }
 
-bool Cursor::bytes(Bytes& bytes) {
+bool Cursor::long_bytes(Bytes& bytes) {
   const std::uint8_t* start = at_;
   std::uint64_t size;
   if (!long_varint(size, 5)) return false;
@@ -93,6 +93,10 @@ bool second_fits(std::uint8_t lead, std::uint8_t second) {
 
 bool is_utf8(Bytes bytes) {
   for (std::size_t i = 0; i < bytes.size();) {
+    if (bytes.size() - i >= 8 && (load64(bytes.data() + i) & kHighBits) == 0) {
+      i += 8;
+      continue;
+    }
     const std::size_t size = sequence_length(bytes[i]);
     if (size == 0 || size > bytes.size() - i) return false;
     if (size > 1 && !second_fits(bytes[i], bytes[i + 1])) return false;

@@ -6,6 +6,7 @@
 
 namespace tfrio::python {
 
+void bind_arrow(nb::module_& module);
 void bind_decoder(nb::module_& module);
 void bind_deflate(nb::module_& module);
 void bind_encoder(nb::module_& module);
@@ -128,6 +129,11 @@ void bind_crc(nb::module_& module) {
              "Use the CRC32C code called `name` from now on (for tests and benchmarks).");
 }
 
+void bind_memory(nb::module_& module) {
+  module.def("trim_memory", memory::trim,
+             "Free the memory of dropped arrays that waits for reuse; return how many bytes.");
+}
+
 void bind_framing(nb::module_& module) {
   nb::class_<ScanResult>(module, "Scan", "Records found by scan().")
       .def_ro("spans", &ScanResult::spans, TFRIO_ARRAY_GETTER("spans", "int64"),
@@ -158,6 +164,8 @@ NB_MODULE(_core, module) {
   bind_fault(module);
   bind_crc(module);
   bind_framing(module);
+  bind_memory(module);
+  bind_arrow(module);
   bind_decoder(module);
   bind_deflate(module);
   bind_encoder(module);

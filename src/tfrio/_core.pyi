@@ -131,6 +131,25 @@ def find_record(data: Buffer, start: int, final: bool = False) -> tuple[int, boo
 def frame(payloads: Sequence[Buffer]) -> bytes:
     """Return the payloads as framed records, one after the other."""
 
+def trim_memory() -> int:
+    """
+    Free the memory of dropped arrays that waits for reuse; return how many bytes.
+    """
+
+def arrow_own_schema(address: int, owner: object) -> None:
+    """Let `owner` live until the ArrowSchema at `address` is released."""
+
+def arrow_own_array(address: int, owner: object) -> None:
+    """Let `owner` live until the ArrowArray at `address` is released."""
+
+def arrow_own_stream(address: int, owner: object) -> None:
+    """Let `owner` live until the ArrowArrayStream at `address` is released."""
+
+def arrow_stream_capsule(address: int) -> object:
+    """
+    Move the ArrowArrayStream at `address` into a capsule "arrow_array_stream".
+    """
+
 KIND_BYTES: int = 1
 
 KIND_FLOAT: int = 2
@@ -196,6 +215,30 @@ class ExampleDecoder:
     @property
     def rows(self) -> int:
         """Number of rows gathered since the last take()."""
+
+class DeflateWalk:
+    """How far walk_deflate() came."""
+
+    @property
+    def points(self) -> numpy.typing.NDArray[numpy.int64]:
+        """int64 (n, 2): offset in bits and uncompressed offset of blocks."""
+
+    @property
+    def bit(self) -> int:
+        """Offset behind the last whole block, in bits."""
+
+    @property
+    def out(self) -> int:
+        """Uncompressed bytes of the blocks."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last block was seen; else the data is cut or damaged."""
+
+def walk_deflate(data: Buffer, bit: int, spacing: int) -> DeflateWalk:
+    """
+    Find deflate blocks at least `spacing` uncompressed bytes apart, from bit `bit`.
+    """
 
 class Encoded:
     """Framed records."""

@@ -11,7 +11,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 
 #include "tfrio/buffer.hpp"
@@ -65,8 +64,11 @@ using Array = nb::ndarray<nb::numpy, T, nb::c_contig>;
 template <class T, class From>
 Array<T> to_array(Buffer<From>&& buffer, std::initializer_list<std::size_t> shape) {
   void* memory = buffer.release();
-  if (memory == nullptr) memory = std::malloc(1);  // NumPy wants an address even for no values
-  nb::capsule owner(memory, [](void* p) noexcept { std::free(p); });
+  if (memory == nullptr) {  // NumPy wants an address even for no values
+    std::size_t least = 1;
+    memory = memory::enlarge(nullptr, 0, least);
+  }
+  nb::capsule owner(memory, [](void* p) noexcept { memory::release(p); });
   return Array<T>(static_cast<T*>(memory), shape, owner);
 }
 

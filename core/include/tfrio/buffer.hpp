@@ -4,17 +4,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include "tfrio/memory.hpp"
+
 namespace tfrio {
 
 /// A vector of trivially copyable values for output: growing moves pages instead of copying where
-/// the system can, new room is not zeroed, and `release` hands the memory to whoever frees it with
-/// std::free. Throws std::bad_alloc when memory runs out.
+/// the system can, new room is not zeroed, and `release` hands the memory to whoever gives it back
+/// with memory::release. Throws std::bad_alloc when memory runs out.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -27,7 +28,7 @@ class Buffer {
     return *this;
   }
   ~Buffer() {
-    if (!borrowed_) std::free(data_);
+    if (!borrowed_) memory::release(data_);
   }
 
   T* data() { return data_; }
@@ -93,11 +94,11 @@ class Buffer {
   void grow(std::size_t more) {
     constexpr std::size_t kMost = SIZE_MAX / 2 / sizeof(T);
     if (borrowed_ || more > kMost - size_) throw std::bad_alloc();
-    const std::size_t capacity = std::max({size_ + more, capacity_ + capacity_ / 2, kLeast});
-    T* data = static_cast<T*>(std::realloc(data_, capacity * sizeof(T)));
+    std::size_t bytes = std::max({size_ + more, capacity_ + capacity_ / 2, kLeast}) * sizeof(T);
+    void* data = memory::enlarge(data_, size_ * sizeof(T), bytes);
     if (data == nullptr) throw std::bad_alloc();
-    data_ = data;
-    capacity_ = capacity;
+    data_ = static_cast<T*>(data);
+    capacity_ = bytes / sizeof(T);
   }
 
   static constexpr std::size_t kLeast = sizeof(T) >= 64 ? 1 : 64 / sizeof(T);

@@ -111,7 +111,9 @@ class Column {
   bool add_item(Bytes feature, Scratch& scratch, Fault& fault, bool& kindless);
   void add_packed_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
                        std::size_t size);
-  std::size_t add_byte_varints(const std::uint8_t* first, std::size_t stride, std::size_t n);
+  std::size_t add_scalar_varints(const std::uint8_t* first, std::size_t stride, std::size_t n,
+                                 std::size_t size);
+  void end_rows(std::size_t n, std::size_t count);
   bool add_shaped_row(const std::uint8_t* payload, const RowShape& shape, Scratch& scratch);
   bool fits(std::size_t count, Fault& fault) const;
   void end_item();

@@ -52,6 +52,7 @@ class ExampleDecoder {
  private:
   bool add_payload(Bytes payload, Fault& fault);
   std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
+  std::size_t add_records(const Layout& layout, Bytes records, std::size_t n);
   bool add_feature(std::size_t i, Fault& fault);
   void begin();
   void roll_back();

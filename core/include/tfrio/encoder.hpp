@@ -52,6 +52,8 @@ class ExampleEncoder {
     std::size_t prefix_size;           // `prefix` itself is padded
   };
 
+  std::size_t likely_size(std::size_t rows, std::span<const ColumnView> columns) const;
+
   friend class RowWriter;
   std::vector<Feature> features_;  // contexts first, then feature lists, each in writing order
   std::size_t contexts_ = 0;

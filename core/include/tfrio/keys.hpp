@@ -11,8 +11,8 @@
 
 namespace tfrio {
 
-/// A hash table from names to numbers. A name of up to 16 bytes is told apart by its length and
-/// two words; only longer ones are compared byte by byte.
+/// A hash table from names to numbers of the caller's choice. A name of up to 16 bytes is told
+/// apart by its length and two words; only longer ones are compared byte by byte.
 class KeyTable {
  public:
   KeyTable();
@@ -22,20 +22,15 @@ class KeyTable {
     const Words words = words_of(name);
     for (std::size_t i = place(words);; i = (i + 1) & mask_) {
       const Entry& entry = entries_[i];
-      if (entry.number < 0) return -1;
-      if (entry.words == words && (name.size() <= 16 || same_text(entry.number, name))) {
+      if (entry.name < 0) return -1;
+      if (entry.words == words && (name.size() <= 16 || same_text(entry.name, name))) {
         return entry.number;
       }
     }
   }
 
-  /// Give `name`, which must be new, the next number, counting from 0, and return it.
-  int add(std::string_view name);
-
-  /// Return the name of `number`.
-  const std::string& name(int number) const { return names_[static_cast<std::size_t>(number)]; }
-
-  std::size_t size() const { return names_.size(); }
+  /// Add `name`, which must be new, with its number, 0 or more.
+  void add(std::string_view name, int number);
 
  private:
   /// Length, and the first and last 8 bytes; short names fold into the words, still one to one.
@@ -45,7 +40,8 @@ class KeyTable {
   };
   struct Entry {
     Words words;
-    std::int64_t number;
+    int name;  // place in names_, -1 where the entry is free
+    int number;
   };
 
   static Words words_of(Bytes name) {
@@ -63,12 +59,13 @@ class KeyTable {
     return static_cast<std::size_t>((mixed ^ mixed >> 29) * 0x9E3779B97F4A7C15u >> shift_);
   }
 
-  bool same_text(std::int64_t number, Bytes name) const;
-  void insert(int number);
+  bool same_text(int place, Bytes name) const;
+  void insert(int place);
   void resize(std::size_t entries);
 
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
+  std::vector<int> numbers_;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
 };

@@ -1,6 +1,7 @@
 // Predicting a record from the last one: most files repeat one layout, record after record.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -64,28 +65,43 @@ class Layout {
 class LayoutCache {
  public:
   /// Return the layout to try on a record that begins with the 12 bytes at `header`, or nullptr.
-  const Layout* find(const std::uint8_t* header) const {
+  const Layout* find(const std::uint8_t* header) {
     const Entry& entry = entries_[place(load64(header))];
     if (!entry.layout || std::memcmp(entry.layout->header(), header, 12) != 0) return nullptr;
-    return &*entry.layout;
+    if (skipping_ == 0) return &*entry.layout;
+    --skipping_;
+    return nullptr;
   }
 
-  /// Note that a layout fitted.
-  void hit() { useless_ = 0; }
+  /// Note that the layout for payloads of `length` bytes fitted a record.
+  void hit(std::size_t length) {
+    entries_[place(length)].misses = 0;
+    misses_ = useless_ = 0;
+  }
 
-  /// A payload came through the general way. Learn its layout where its length was seen before,
-  /// but ever more rarely as long as nothing learnt turns out useful.
+  /// Note that a layout was tried and did not fit; after a row of misses few are tried.
+  void miss() {
+    misses_ = std::min(misses_ + 1, 10u);
+    if (misses_ > 4) skipping_ = 1u << (misses_ - 4);
+  }
+
+  /// A payload came through the general way. Learn its layout where its length was seen before
+  /// and what is known for that length keeps missing, but ever more rarely as long as nothing
+  /// learnt turns out useful.
   void learn(Bytes payload, const Locator& locator, const std::vector<Column>& columns);
 
  private:
   struct Entry {
     std::size_t length = SIZE_MAX;
+    unsigned misses = 0;  // records of this length since the layout fitted last
     std::optional<Layout> layout;
   };
   static std::size_t place(std::uint64_t length) { return (length ^ length >> 3) % kEntries; }
 
   static constexpr std::size_t kEntries = 16;
   Entry entries_[kEntries];
+  unsigned misses_ = 0;        // tries in a row that did not fit
+  unsigned skipping_ = 0;      // tries to leave out
   std::uint64_t waiting_ = 0;  // records to let pass before learning again
   unsigned useless_ = 0;       // layouts learnt since one fitted
 };

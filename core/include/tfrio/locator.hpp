@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,7 +45,9 @@ class Locator {
 
   /// Number of listed features.
   std::size_t size() const { return values_.size(); }
-  const std::string& name(int number) const;
+  const std::string& name(int number) const {
+    return slots_[static_cast<std::size_t>(number)].name;
+  }
   Place place(int number) const { return slots_[static_cast<std::size_t>(number)].place; }
 
   /// Find all features of `payload`; false, with `fault` filled, where it is malformed.
@@ -71,16 +74,12 @@ class Locator {
 
  private:
   struct Slot {
+    std::string name;
     Place place;
-    int key;  // number within its table
   };
   struct Value {
     Bytes bytes;
     std::uint64_t stamp = 0;
-  };
-  struct Table {
-    KeyTable keys;
-    std::vector<int> numbers;  // key number -> feature number
   };
 
   bool walk_payload(Bytes payload, Fault& fault);
@@ -95,7 +94,7 @@ class Locator {
   bool wire_fault(Fault& fault) const;
 
   PayloadOptions options_;
-  Table tables_[2];
+  KeyTable tables_[2];  // by place
   std::vector<Slot> slots_;
   std::vector<Value> values_;
   std::vector<Bytes> unlisted_;

@@ -44,10 +44,23 @@ class Cursor {
   }
 
   /// Read a tag: at most 5 bytes, below 2^32, its field number not 0.
-  bool tag(std::uint32_t& tag);
+  bool tag(std::uint32_t& tag) {
+    if (at_ < end_ && *at_ < 0x80 && *at_ >= 8) {
+      tag = *at_++;
+      return true;
+    }
+    return long_tag(tag);
+  }
 
   /// Read a length and the bytes it counts.
-  bool bytes(Bytes& bytes);
+  bool bytes(Bytes& bytes) {
+    if (at_ < end_ && *at_ < 0x80 && *at_ < left()) {
+      bytes = {at_ + 1, *at_};
+      at_ += 1 + *at_;
+      return true;
+    }
+    return long_bytes(bytes);
+  }
 
   /// Step over the value that follows `tag`. Groups, which these messages never had, are refused.
   bool skip(std::uint32_t tag);
@@ -64,6 +77,8 @@ class Cursor {
 
  private:
   bool long_varint(std::uint64_t& value, int most);
+  bool long_tag(std::uint32_t& tag);
+  bool long_bytes(Bytes& bytes);
 
   const std::uint8_t* at_;
   const std::uint8_t* end_;
@@ -76,8 +91,8 @@ bool is_utf8(Bytes bytes);
 
 /// Return how many bytes `value` takes as a varint, 1 to 10.
 constexpr std::size_t varint_size(std::uint64_t value) {
-  const int bits = 64 - std::countl_zero(value | 1);
-  return static_cast<std::size_t>((bits + 6) / 7);
+  // ceil(bits / 7) for bits of 1 to 64, without a division.
+  return static_cast<std::size_t>(640 - 9 * std::countl_zero(value | 1)) / 64;
 }
 
 /// Write `value` as a varint to `out`; return the place after it.
