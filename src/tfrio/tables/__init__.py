@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tfrio.tables.arrow_out import read_arrow, to_arrow
+    from tfrio.tables.arrow import read_arrow
     from tfrio.tables.export import TableExportReport, export_table
     from tfrio.tables.load import TableImportReport, import_table
     from tfrio.tables.manifest import TableManifest
@@ -21,7 +21,6 @@ __all__ = [
     "export_table",
     "import_table",
     "read_arrow",
-    "to_arrow",
 ]
 
 _HOMES = {
@@ -30,8 +29,7 @@ _HOMES = {
     "TableManifest": "manifest",
     "export_table": "export",
     "import_table": "load",
-    "read_arrow": "arrow_out",
-    "to_arrow": "arrow_out",
+    "read_arrow": "arrow",
 }
 
 

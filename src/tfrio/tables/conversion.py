@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import SchemaError, UsageError, require
-from tfrio.examples.decode import read_batches
-from tfrio.tables.arrow_out import arrow_schema, leaf, to_batch, with_leaf
+from tfrio.tables.arrow import arrow_schema, leaf, record_batches, with_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +70,7 @@ class Conversion:
             return pa.compute.strptime(text, format=pattern, unit="us").cast(field.type)
         if array.type == field.type:
             return array
-        if pa.types.is_binary(array.type) and not pa.types.is_string(field.type):
+        if _is_bytes(pa, array.type) and not pa.types.is_string(field.type):
             array = array.cast(pa.string())
         if pa.types.is_floating(array.type) and pa.types.is_temporal(field.type):
             array = array.cast(pa.int64())
@@ -130,7 +129,7 @@ def plan_conversions(
             raise UsageError(f"types, dates: no column '{name}'; there are {', '.join(schema)}")
     noted = {row.name: row for row in manifest.columns} if manifest else {}
     base = arrow_schema(schema)
-    open_text = [f.name for f in base if pa.types.is_binary(leaf(f.type)) and f.name not in asked]
+    open_text = [f.name for f in base if _is_bytes(pa, leaf(f.type)) and f.name not in asked]
     text = set(open_text) - _not_text(pa, files, schema, open_text, rows)
     fields = []
     for field in base:
@@ -169,7 +168,7 @@ def _restored(pa: Any, kind: Any, noted: ColumnRow | None) -> Any:
         exact = noted.kind == "int64" and noted.dtype.startswith(("int", "uint"))
         name = noted.dtype if exact or noted.dtype in _SMALL else "int64"
         return with_leaf(kind, pa.type_for_alias(name))
-    if noted.form == "time" and "tz=" not in noted.dtype and pa.types.is_binary(kind):
+    if noted.form == "time" and "tz=" not in noted.dtype and _is_bytes(pa, kind):
         return pa.type_for_alias(noted.dtype.partition("[day]")[0] if noted.dtype else "string")
     return None
 
@@ -180,12 +179,16 @@ def _not_text(
     """Return the columns with a value that is not UTF-8, after a look at every value."""
     left = list(names)
     found: set[str] = set()
-    for batch in read_batches(files, rows, schema=schema.select(names)) if names else ():
-        part = schema.select(left)
-        for field, array in zip(arrow_schema(part), to_batch(batch, part).columns, strict=True):
+    for batch in record_batches(files, schema.select(names), rows) if names else ():
+        for name in left:
+            array = batch.column(name)
             try:
-                array.cast(with_leaf(field.type, pa.string()))
+                array.cast(with_leaf(array.type, pa.string()))
             except pa.ArrowInvalid:
-                found.add(field.name)
+                found.add(name)
         left = [name for name in left if name not in found]
     return found
+
+
+def _is_bytes(pa: Any, kind: Any) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

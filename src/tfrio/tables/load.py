@@ -11,9 +11,8 @@ import numpy as np
 
 from tfrio import storage
 from tfrio.errors import SchemaError, UsageError
-from tfrio.examples.decode import read_batches
 from tfrio.records.shards import expand
-from tfrio.tables.arrow_out import rows_per_batch, table_schema, to_batch
+from tfrio.tables.arrow import record_batches, rows_per_batch, table_schema
 from tfrio.tables.conversion import Conversion, plan_conversions
 from tfrio.tables.manifest import find_manifest
 from tfrio.tables.points import DEFAULT_CRS, geo_metadata
@@ -152,7 +151,7 @@ class _Import:
         """Return the smallest and largest x and y, looked up in a pass of their own."""
         extents = []
         schema = self._schema.select(self._places or ())
-        for batch in read_batches(self._files, self._rows, schema=schema):
+        for batch in record_batches(self._files, schema, self._rows):
             x, y = self._xy(batch)
             known = ~np.isnan(x) & ~np.isnan(y)
             if known.any():
@@ -165,24 +164,18 @@ class _Import:
 
     def batches(self) -> Any:
         """Yield record batches and the points of their rows."""
-        table = self._schema.select(self._plan.names)
-        for batch in read_batches(self._files, self._rows, schema=self._schema):
-            arrow = self._plan.convert(to_batch(batch, table), self.rows)
+        for batch in record_batches(self._files, self._schema, self._rows):
             points = self._xy(batch) if self._places else None
-            self.rows += batch.rows
+            arrow = self._plan.convert(batch.select(self._plan.names), self.rows)
+            self.rows += batch.num_rows
             if points is not None:
                 self.points += int((~np.isnan(points[0]) & ~np.isnan(points[1])).sum())
             yield arrow, points
 
     def _xy(self, batch: Any) -> tuple[Any, Any]:
-        x, y = (_with_nan(batch[name], batch.present[name]) for name in self._places or ())
+        """Return coordinates in their own precision, NaN where absent."""
+        x, y = (batch.column(name).to_numpy(zero_copy_only=False) for name in self._places or ())
         return x, y
-
-
-def _with_nan(values: Any, present: Any) -> Any:
-    """Return coordinates in their own precision, NaN where absent."""
-    dtype = values.dtype if values.dtype.kind == "f" else np.float64
-    return np.where(present, values, np.nan).astype(dtype)
 
 
 def _noted_shapes(manifest: TableManifest | None) -> dict[str, tuple[int, ...]]:

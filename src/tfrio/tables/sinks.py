@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tfrio.errors import SchemaError, UsageError, require
-from tfrio.tables.arrow_out import leaf, with_leaf
+from tfrio.tables.arrow import leaf, with_leaf
 from tfrio.tables.points import points_to_wkb
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _plain(batch: Any) -> Iterator[list[Any]]:
     """Yield each column as plain values; a float32 as the shortest decimal that means it."""
     pa = require("pyarrow", extra="table")
     for field, array in zip(batch.schema, batch.columns, strict=True):
-        if leaf(field.type) == pa.binary():
+        if pa.types.is_binary(leaf(field.type)) or pa.types.is_large_binary(leaf(field.type)):
             raise SchemaError(
                 f"column '{field.name}' holds bytes that are no text, and this format has none. "
                 "Write .parquet, or leave the column out with columns=",
