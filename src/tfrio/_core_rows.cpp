@@ -109,6 +109,9 @@ class PlainValues {
     return taken;
   }
 
+  /// Let go of the array whose values were taken last.
+  void drop() { array_.drop(); }
+
   /// Bytes of the Feature message.
   std::size_t size() const { return field_size(list_size_); }
 
@@ -294,10 +297,13 @@ class RowEncoder {
     features_.clear();
     for (const Entry& entry : entries(row)) append_feature(entry);
     append_field(out, kField1, features_);
-    if (!lists) return;
-    features_.clear();
-    for (const Entry& entry : entries(*lists)) append_list(entry);
-    append_field(out, kField2, features_);
+    if (lists) {
+      features_.clear();
+      for (const Entry& entry : entries(*lists)) append_list(entry);
+      append_field(out, kField2, features_);
+    }
+    values_.drop();
+    kept_.reset();
   }
 
   /// Return the entries of `row`, sorted by name: equal rows give equal bytes.

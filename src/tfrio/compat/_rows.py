@@ -7,7 +7,6 @@ learns from it, or the caller gets the error for it after all rows before it.
 
 from __future__ import annotations
 
-import functools
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["RowDecoder"]
 
 _BATCH: Final = 256  # native calls cost little, and a row that is kept keeps its batch alive
-# Bytes a record; glibc maps blocks from this size on each by itself, at first.
-_LARGE: Final = 128 << 10
 _HEADER, _FOOTER = 12, 4
 _Row: TypeAlias = dict[str, Any]
 _Rows: TypeAlias = npt.NDArray[np.intp]
@@ -99,8 +96,6 @@ class RowDecoder:
             feed = decoder.feed(stream.buffer, 0, _BATCH, verify=self._verify, final=final)
             rows, error = self._finish(stream, decoder.take(), feed.records)
             stream.advance(feed.consumed, feed.records)
-            if feed.consumed > _LARGE * max(feed.records, 1):
-                keep_freed_memory()
             stream.rest()
             yield from rows
             del rows  # memory that nobody keeps serves the next batch, still warm
@@ -249,18 +244,6 @@ class RowDecoder:
                 wrong = [found for found in stored if kind is not None and found != kind]
                 if kind is not None and wrong:
                     raise wrong_type(name, NAME_OF[kind], NAME_OF[wrong[0]], where)
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Let the C library keep freed memory of large arrays for the next ones.
-
-    glibc returns a freed block above its threshold to the system, so that each new array costs
-    page faults: a third of the time on patches of 2 MB. It raises the threshold by itself, up to
-    32 MiB, to the largest block ever freed (see M_MMAP_THRESHOLD in mallopt(3)); this frees one.
-    The block is never touched and costs nothing.
-    """
-    np.empty(31 << 20, np.uint8)
 
 
 def _look(buffer: memoryview, records: int, sequence: bool) -> Observation:
