@@ -334,6 +334,7 @@ def reshard(
     suffix = suffix or (".tfrecord.gz" if compression == "gzip" else ".tfrecord")
     files = expand(paths)
     text = os.fspath(prefix)
+    local_path(text).parent.mkdir(parents=True, exist_ok=True)
     options = {
         "shards": shards,
         "max_records": max_records,
