@@ -1,0 +1,144 @@
+"""Record files as Arrow streams and Arrow tables as record files, with or without pyarrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfrio.errors import UsageError
+from tfrio.examples.arrow_c import read_array, read_stream, stream_capsule
+from tfrio.examples.arrow_in import batch_of
+from tfrio.examples.arrow_out import arrow_schema, batch_array, flat_schema
+from tfrio.examples.decode import read_batches
+from tfrio.examples.infer import infer_schema
+from tfrio.examples.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrio.compression import Compression
+    from tfrio.examples.columns import Batch
+    from tfrio.examples.schema import SchemaLike
+    from tfrio.types import PathsLike
+
+__all__ = ["ArrowStream", "from_arrow", "to_arrow"]
+
+
+class ArrowStream:
+    """Record files as a stream of Arrow record batches; anything that takes Arrow takes this.
+
+    ``pyarrow.table(stream)``, ``pyarrow.RecordBatchReader.from_stream(stream)``,
+    ``polars.DataFrame(stream)``, ``pandas.DataFrame.from_arrow(stream)``. Each use reads the
+    files anew, a batch at a time.
+
+    Args:
+        paths: The files.
+        schema: What the columns are.
+        batch_size: Records in a batch.
+        compression: How the files are compressed; None goes by content.
+        verify: Check payload checksums.
+    """
+
+    def __init__(
+        self,
+        paths: PathsLike,
+        *,
+        schema: Schema,
+        batch_size: int,
+        compression: Compression | None = None,
+        verify: bool = True,
+    ) -> None:
+        self.schema = flat_schema(schema)
+        self._paths = paths
+        self._batch_size = batch_size
+        self._compression = compression
+        self._verify = verify
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Return a PyCapsule of the stream; a schema requested is not followed, as it may be."""
+        return stream_capsule(arrow_schema(self.schema), self._arrays())
+
+    def _arrays(self) -> Iterator[Any]:
+        known = Schema({k: f for k, f in self.schema.items() if f.kind != "unknown"})
+        batches = read_batches(
+            self._paths,
+            self._batch_size,
+            schema=known,
+            compression=self._compression,
+            verify=self._verify,
+        )
+        for batch in batches:
+            for name, feature in self.schema.items():
+                if feature.kind == "unknown":
+                    batch[name] = None
+                    batch.present[name] = None  # type: ignore[assignment]
+            yield batch_array(self.schema, batch)
+
+
+def to_arrow(
+    paths: PathsLike,
+    *,
+    features: Sequence[str] | None = None,
+    schema: SchemaLike | None = None,
+    batch_size: int = 8192,
+    compression: Compression | None = None,
+    verify: bool = True,
+) -> ArrowStream:
+    """Give record files as Arrow record batches, streaming.
+
+    Without a schema all records are looked at once beforehand. Features with one value in every
+    record become plain columns, fixed lengths fixed-size lists, the others large lists; absent
+    features are null. Lists and binary are always Arrow's large types.
+
+    Args:
+        paths: A file, folder, glob, or several of these.
+        features: Names of the features wanted, None for all.
+        schema: What the features are.
+        batch_size: Records in a batch.
+        compression: How the files are compressed; None goes by content.
+        verify: Check payload checksums.
+
+    Returns:
+        An object with ``__arrow_c_stream__``.
+
+    Raises:
+        FeatureKindError: A feature has two kinds.
+    """
+    if batch_size < 1:
+        raise UsageError(f"batch_size must be at least 1, got {batch_size}")
+    if schema is None:
+        made = infer_schema(paths, scalars=True, compression=compression, verify=verify)
+    else:
+        made = Schema.of(schema)
+    if features is not None:
+        made = made.select(features)
+    return ArrowStream(
+        paths, schema=made, batch_size=batch_size, compression=compression, verify=verify
+    )
+
+
+def from_arrow(source: Any) -> Iterator[Batch]:
+    """Give Arrow data as batches, ready for ``Writer.write_batch``.
+
+    Args:
+        source: A table, record batch, reader or data frame: anything with ``__arrow_c_stream__``
+            or ``__arrow_c_array__``.
+
+    Yields:
+        A ``Batch`` for each record batch; nulls are absent features, structs become features
+        named ``outer/inner``.
+
+    Raises:
+        UsageError: Not Arrow data.
+        EncodeError: A type that no Example can hold (cast times to int64 first).
+    """
+    if hasattr(source, "__arrow_c_stream__"):
+        arrays = read_stream(source.__arrow_c_stream__())
+    elif hasattr(source, "__arrow_c_array__"):
+        arrays = read_array(*source.__arrow_c_array__())
+    else:
+        raise UsageError(
+            f"a {type(source).__name__} is no Arrow data: it has neither __arrow_c_stream__ nor "
+            "__arrow_c_array__"
+        )
+    for kind, array in arrays:
+        yield batch_of(kind, array)

@@ -1,0 +1,183 @@
+"""Arrow arrays to columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tfrio.errors import EncodeError
+from tfrio.examples.arrow_c import ArrayNode, TypeNode, copied
+from tfrio.examples.columns import Array, Batch, BytesColumn, Ragged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["batch_of"]
+
+_NUMBERS: Final = {
+    "e": "<f2",
+    "f": "<f4",
+    "g": "<f8",
+    "c": "<i1",
+    "C": "<u1",
+    "s": "<i2",
+    "S": "<u2",
+    "i": "<i4",
+    "I": "<u4",
+    "l": "<i8",
+    "L": "<u8",
+}
+_INLINE: Final = 12  # a view of up to this many bytes holds them itself
+
+
+def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
+    """Return a struct array as a batch.
+
+    Args:
+        kind: Its type: one field a feature. Structs inside become features ``outer/inner``.
+        array: The array; its memory is copied.
+
+    Returns:
+        The batch; nulls are absent.
+
+    Raises:
+        EncodeError: A type that no Example can hold, or a null inside a list.
+    """
+    if kind.format != "+s":
+        raise EncodeError(
+            "Arrow data must be a table: a stream of struct arrays, one field a column"
+        )
+    columns: dict[str, Any] = {}
+    present: dict[str, Array] = {}
+    for name, field, child, mask in _leaves(kind, array, "", None):
+        columns[name] = _column(field, child, name)
+        present[name] = _valid(child) if mask is None else _valid(child) & mask
+    return Batch(columns, present=present, rows=array.length)
+
+
+def _leaves(
+    kind: TypeNode, array: ArrayNode, prefix: str, mask: Array | None
+) -> Iterator[tuple[str, TypeNode, ArrayNode, Array | None]]:
+    """Yield name, type, array and the mask of the structs around it, for each column."""
+    for field, child in zip(kind.children, array.children, strict=True):
+        placed = _sliced(child, array.offset, array.length)
+        if field.format == "+s":
+            inner = _valid(placed) if mask is None else _valid(placed) & mask
+            yield from _leaves(field, placed, f"{prefix}{field.name}/", inner)
+        elif field.format != "n":
+            yield prefix + field.name, field, placed, mask
+
+
+def _sliced(array: ArrayNode, offset: int, length: int) -> ArrayNode:
+    """Return a child as its parent's offset and length show it."""
+    return ArrayNode(
+        length,
+        array.buffers,
+        array.null_count,
+        array.offset + offset,
+        array.children,
+        array.dictionary,
+    )
+
+
+def _valid(array: ArrayNode) -> Array:
+    """Return which values are not null, bool (length,)."""
+    if not array.null_count or not array.buffers or not array.buffers[0]:
+        return np.ones(array.length, np.bool_)
+    return _bits(array.buffers[0], array.offset, array.length)
+
+
+def _bits(address: int, offset: int, length: int) -> Array:
+    packed = copied(address, np.uint8, (offset + length + 7) // 8)
+    bits = np.unpackbits(packed, count=offset + length, bitorder="little")[offset:]
+    return bits.astype(np.bool_)
+
+
+def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
+    start, count = array.offset, array.length
+    if kind.dictionary is not None and array.dictionary is not None:
+        return _taken(kind, array, name)
+    if kind.format in _NUMBERS:
+        return copied(array.buffers[1], _NUMBERS[kind.format], start + count)[start:]
+    if kind.format == "b":
+        return _bits(array.buffers[1], start, count) if count else np.zeros(0, np.bool_)
+    if kind.format in ("z", "u", "Z", "U"):
+        return _binary(array, _offsets(array, wide=kind.format in ("Z", "U")))
+    if kind.format in ("vz", "vu"):
+        return _viewed(array)
+    if kind.format in ("+l", "+L"):
+        offsets = _offsets(array, wide=kind.format == "+L")
+        inner = _inner(kind, array, name, int(offsets[0]), int(offsets[-1]))
+        return Ragged(inner, offsets - offsets[0])
+    if kind.format.startswith("+w:"):
+        return _fixed_lists(kind, array, name, int(kind.format[3:]))
+    raise EncodeError(
+        f"column '{name}' is of the Arrow type {kind.format!r}, which no Example can hold: cast it "
+        "to numbers, text or binary (times to int64) first",
+        feature=name,
+    )
+
+
+def _taken(kind: TypeNode, array: ArrayNode, name: str) -> Any:
+    """Return the values of a dictionary-encoded array; nulls take the first."""
+    assert kind.dictionary is not None
+    assert array.dictionary is not None
+    values = _column(kind.dictionary, array.dictionary, name)
+    which = copied(array.buffers[1], _NUMBERS[kind.format], array.offset + array.length)
+    chosen = np.where(_valid(array), which[array.offset :], 0)
+    if isinstance(values, BytesColumn):
+        texts = values.tolist() or [b""]
+        return BytesColumn.of([texts[i] for i in chosen.tolist()])
+    return values[chosen] if len(values) else np.zeros(len(chosen), values.dtype)
+
+
+def _offsets(array: ArrayNode, *, wide: bool) -> Array:
+    dtype = np.int64 if wide else np.int32
+    if not array.length:
+        return np.zeros(1, np.int64)
+    found = copied(array.buffers[1], dtype, array.offset + array.length + 1)
+    return found[array.offset :].astype(np.int64)
+
+
+def _binary(array: ArrayNode, offsets: Array) -> BytesColumn:
+    data = copied(array.buffers[2] if len(array.buffers) > 2 else None, np.uint8, int(offsets[-1]))
+    return BytesColumn(data, offsets)
+
+
+def _viewed(array: ArrayNode) -> BytesColumn:
+    """Return the values of views: short ones in place, long ones in one of several buffers."""
+    count = array.offset + array.length
+    views = copied(array.buffers[1], np.uint8, 16 * count).reshape(-1, 16)[array.offset :]
+    words = views.view("<i4")
+    lengths = copied(array.buffers[-1], np.int64, max(len(array.buffers) - 3, 0))
+    pools = [
+        copied(address, np.uint8, size)
+        for address, size in zip(array.buffers[2:-1], lengths.tolist(), strict=True)
+    ]
+    values = []
+    for view, (size, _, pool, at) in zip(views, words.tolist(), strict=True):
+        source, begin = (view, 4) if size <= _INLINE else (pools[pool], at)
+        values.append(source[begin : begin + size].tobytes())
+    return BytesColumn.of(values)
+
+
+def _inner(kind: TypeNode, array: ArrayNode, name: str, start: int, stop: int) -> Any:
+    child = _sliced(array.children[0], start, stop - start)
+    if not _valid(child).all():
+        raise EncodeError(
+            f"column '{name}' has a null inside a list; fill it or drop it first", feature=name
+        )
+    return _column(kind.children[0], child, name)
+
+
+def _fixed_lists(kind: TypeNode, array: ArrayNode, name: str, size: int) -> Any:
+    first, count = array.offset, array.length
+    child = _sliced(array.children[0], first * size, count * size)
+    kept = np.repeat(_valid(array), size)
+    if not (_valid(child) | ~kept).all():
+        raise EncodeError(f"column '{name}' has a null inside a list", feature=name)
+    values = _column(kind.children[0], child, name)
+    if isinstance(values, np.ndarray):
+        return values.reshape(count, size, *values.shape[1:])
+    return Ragged(values, np.arange(count + 1, dtype=np.int64) * size)
