@@ -31,6 +31,7 @@ class ChunkSource(Protocol):
 
     compression: Compression
     name: str
+    size: int | None  # as stored, in bytes
 
     @property
     def members(self) -> int:
@@ -43,8 +44,8 @@ class ChunkSource(Protocol):
         ...
 
     @property
-    def size(self) -> int | None:
-        """Stored size of the file in bytes, where known."""
+    def ended(self) -> bool:
+        """Whether the last ``readinto`` met the end, with no damage left to tell of."""
         ...
 
     @property
@@ -85,17 +86,14 @@ class PlainSource:
         self._reader = reader
         self._head = memoryview(head)
         self._position = start
-        self._size = reader.size if reader.exact else None
+        self.size = reader.size
+        self.ended = False
+        self._size = self.size if reader.exact else None
 
     @property
     def consumed(self) -> int:
         """Bytes of the file read so far."""
         return self._position
-
-    @property
-    def size(self) -> int | None:
-        """Size of the file."""
-        return self._reader.size
 
     @property
     def remaining(self) -> int | None:
@@ -110,6 +108,7 @@ class PlainSource:
             self._head = self._head[got:]
         got += read_full(self._reader, buffer[got:])
         self._position += got
+        self.ended = got < len(buffer)
         return got
 
     def close(self) -> None:
@@ -170,6 +169,7 @@ class InflateSource:
 
     def __init__(self, reader: BinaryReader, head: bytes, kind: Compression, threads: int) -> None:
         self.name = reader.name
+        self.size = reader.size
         self.compression: Compression = kind
         self._reader = reader
         self._inflater = Inflater(Input(reader, head, 0), kind)
@@ -188,9 +188,9 @@ class InflateSource:
         return self._inflater.members + self._blocks
 
     @property
-    def size(self) -> int | None:
-        """Compressed size of the file."""
-        return self._reader.size
+    def ended(self) -> bool:
+        """Whether all was handed out and nothing is wrong."""
+        return self._ended and self._late is None and not self._piece
 
     @property
     def consumed(self) -> int:

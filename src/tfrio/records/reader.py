@@ -9,6 +9,7 @@ from tfrio.errors import CompressedDataError
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
+from tfrio.records.window import open_window
 from tfrio.storage import name_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class RecordStream:
     """A window that slides over the uncompressed bytes of one file.
 
     Take what is whole from ``buffer``, say so with ``advance``, ask for more with ``fill``. The
-    buffer is reused: views of it die at the next ``fill``. It grows only as bytes really arrive.
+    buffer is reused: views of it die at the next ``fill``. It grows only as bytes really arrive;
+    plain local files are mapped instead, 16 MiB at a time.
 
     Args:
         path: Local path, URL or file object.
@@ -60,22 +62,20 @@ class RecordStream:
         self.records = 0
         self.damaged = 0
         self._source = open_chunks(path, compression, threads=threads, start=start)
-        self._store = memoryview(bytearray(max(buffer_size, 64)))
-        self._begin = self._end = 0
-        self._exhausted = False
-        self._paused = False
+        self._window = open_window(self._source, buffer_size, start)
+        self._paused = self._broken = False
         self._late: CompressedDataError | None = None
         self._watcher: Callable[[memoryview], None] | None = None
 
     @property
     def buffer(self) -> memoryview:
         """The bytes not yet consumed."""
-        return self._store[self._begin : self._end]
+        return self._window.buffer
 
     @property
     def final(self) -> bool:
         """Whether no more bytes will come for the record at the start of ``buffer``."""
-        return self._exhausted or self._paused
+        return self._broken or self._paused or self._window.exhausted
 
     @property
     def compression(self) -> Compression:
@@ -90,7 +90,7 @@ class RecordStream:
     @property
     def consumed(self) -> int:
         """Bytes of the (compressed) file read so far, for progress."""
-        return self._source.consumed
+        return self._window.consumed
 
     @property
     def size(self) -> int | None:
@@ -100,7 +100,7 @@ class RecordStream:
     @property
     def unread(self) -> int:
         """Bytes that follow ``buffer`` in a plain local file; 0 where this is not known."""
-        return self._source.remaining or 0
+        return self._window.unread
 
     def fill(self) -> bool:
         """Get more bytes behind those not yet consumed.
@@ -131,44 +131,28 @@ class RecordStream:
         """Read until the store is full, the data ends or damage is met, which is kept."""
         if self._late is not None or self.final or self._beyond():
             return 0
-        self._make_room()
-        room = self._store[self._end :]
         got = 0
         try:
-            got = self._source.readinto(room)
-            if got < len(room) and not self._source.readinto(room[got:]):
-                self._exhausted = True
+            got = self._window.pull()
         except CompressedDataError as error:
             self._late = error
-        if self._watcher is not None:
-            self._watcher(room[:got])
-        self._end += got
+        if self._watcher is not None and got:
+            self._watcher(self._window.buffer[-got:])
         return got
-
-    def _make_room(self) -> None:
-        """Move what is pending to the front; double the store when it fills it."""
-        pending = self._end - self._begin
-        if pending == len(self._store):
-            larger = memoryview(bytearray(2 * len(self._store)))
-            larger[:pending] = self._store
-            self._store = larger
-        elif self._begin:
-            self._store[:pending] = self._store[self._begin : self._end]
-        self._begin, self._end = 0, pending
 
     def _beyond(self) -> bool:
         """Check whether the pending record claims more bytes than a large local file has left."""
-        left = self._source.remaining
-        pending = self._end - self._begin
-        if left is None or left < _READ_ON or pending < len(self._store):
+        left = self._window.unread
+        if left < _READ_ON or not self._window.full:
             return False
+        pending = len(self.buffer)
         claim = int.from_bytes(self.buffer[:_LENGTH_BYTES], "little") + _FRAME_BYTES
         self._paused = claim > pending + left
         return self._paused
 
     def _placed(self, error: CompressedDataError) -> CompressedDataError:
         """Say how many whole records precede the damage."""
-        self._exhausted = not error.resumable
+        self._broken = not error.resumable
         error.record = self.records
         whole = self.records - self.damaged
         error.message += (
@@ -189,7 +173,7 @@ class RecordStream:
             nbytes: How many bytes, at most ``len(buffer)``.
             nrecords: How many records they held.
         """
-        self._begin += nbytes
+        self._window.drop(nbytes)
         self.position += nbytes
         self.records += nrecords
         self._paused = False
@@ -201,7 +185,7 @@ class RecordStream:
 
     def close(self) -> None:
         """Release the file and threads."""
-        self._source.close()
+        self._window.close()
 
     def __enter__(self) -> Self:
         """Return the stream itself."""
