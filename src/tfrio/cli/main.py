@@ -20,9 +20,16 @@ _COMMANDS = {
     "demo": "tfrio.cli.demo.command",
     "info": "tfrio.cli.look",
     "head": "tfrio.cli.head",
+    "stats": "tfrio.cli.features",
+    "schema": "tfrio.cli.features",
+    "count": "tfrio.cli.files",
     "verify": "tfrio.cli.look",
+    "repair": "tfrio.cli.files",
+    "index": "tfrio.cli.files",
     "export": "tfrio.cli.export",
     "import": "tfrio.cli.bring",
+    "split": "tfrio.cli.files",
+    "merge": "tfrio.cli.files",
 }
 """Each command and the module that holds it; loaded when called, so that `--help` is quick."""
 

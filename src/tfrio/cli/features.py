@@ -1,0 +1,148 @@
+"""Commands on features: stats, and schema infer / check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrio.cli.output import console, emit_json, json_option, new_table, plural
+from tfrio.cli.params import names
+
+if TYPE_CHECKING:
+    from tfrio.examples.stats import Statistics
+    from tfrio.examples.tally import FeatureStats
+
+__all__ = ["schema_command", "stats_command"]
+
+
+@click.command("stats", short_help="Count what each feature holds.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("-k", "--keys", help="Only these features, separated by commas.")
+@click.option("--skip-bad", is_flag=True, help="Leave damaged records out.")
+@json_option
+def stats_command(
+    paths: tuple[str, ...], *, keys: str | None, skip_bad: bool, as_json: bool
+) -> None:
+    """Count what each feature of PATHS (files, folders, globs) holds, over every record.
+
+    For numbers: smallest, largest, mean and standard deviation; for bytes: those of the lengths,
+    and which image formats they are.
+
+    \b
+    Examples:
+      tfrio stats train.tfrecord
+      tfrio stats --json -k label,image shards/
+    """
+    from tfrio.examples.stats import stats
+
+    found = stats(paths, features=names(keys), errors="skip" if skip_bad else "raise")
+    if as_json:
+        emit_json(found.to_dict())
+    else:
+        _tell_stats(found)
+
+
+def _tell_stats(found: Statistics) -> None:
+    out = console()
+    out.print(f"{plural(found.files, 'file')}, {plural(found.records, 'record')}")
+    out.print()
+    numbers = ("present", "empty", "min", "max", "mean", "std", "NaN", "bytes")
+    table = new_table("feature", "kind", "values", *numbers, right=numbers)
+    total = sum(feature.stored_bytes for feature in found.features.values()) or 1
+    for feature in found.features.values():
+        table.add_row(*_row(feature, found.records, total))
+    out.print(table)
+
+
+def _row(feature: FeatureStats, records: int, total: int) -> list[str]:
+    """Write one feature's line."""
+    formats = ", ".join(f"{name} {count:,}" for name, count in feature.formats.items())
+    kind = " or ".join(feature.kinds) or "no kind"
+    low, high = feature.lengths or (0, 0)
+    return [
+        feature.name,
+        f"{kind} ({formats})" if formats else kind,
+        f"{low:,}" if low == high else f"{low:,} to {high:,}",
+        "always" if feature.present == records else f"{feature.present:,}",
+        f"{feature.empty:,}" if feature.empty else "",
+        *(_number(n) for n in (feature.minimum, feature.maximum, feature.mean, feature.std)),
+        f"{feature.nan:,}" if feature.nan else "",
+        f"{feature.stored_bytes / total:.1%}",
+    ]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+@click.group("schema", short_help="Learn a schema, or check files against one.")
+def schema_command() -> None:
+    """Learn the schema of files, or check files against one."""
+
+
+@schema_command.command("infer", short_help="Learn the schema of files.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("-o", "--out", help="Write the schema to this JSON file.")
+@click.option("--sample", type=int, help="Look at so many records only; default: all.")
+@click.option("--scalars", is_flag=True, help="Features with one value are bare numbers.")
+@json_option
+def infer_command(
+    paths: tuple[str, ...], *, out: str | None, sample: int | None, scalars: bool, as_json: bool
+) -> None:
+    """Learn the narrowest schema that every record of PATHS (files, folders, globs) fits.
+
+    \b
+    Example:
+      tfrio schema infer shards/ -o schema.json
+    """
+    from tfrio.examples.infer import infer_schema
+    from tfrio.examples.schema_files import save_schema
+    from tfrio.examples.schema_json import schema_to_json
+
+    schema = infer_schema(paths, sample=sample, scalars=scalars)
+    if out is not None:
+        save_schema(schema, out)
+    click.echo(schema_to_json(schema) if as_json else repr(schema))
+
+
+@schema_command.command("check", short_help="Check files against a schema.")
+@click.argument("schema")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--sample", type=int, help="Look at so many records only; default: all.")
+@json_option
+def check_command(
+    schema: str, paths: tuple[str, ...], *, sample: int | None, as_json: bool
+) -> None:
+    """Check PATHS (files, folders, globs) against SCHEMA: our JSON, a TFX text or features.json.
+
+    Leaves with 1 where a record does not fit.
+
+    \b
+    Example:
+      tfrio schema check schema.json shards/
+    """
+    from tfrio.examples.check import check_schema
+    from tfrio.examples.schema_files import load_schema
+
+    found = check_schema(paths, load_schema(schema), sample=sample)
+    if as_json:
+        emit_json(
+            {
+                "ok": found.ok,
+                "records": found.records,
+                "problems": found.problems,
+                "unlisted": found.unlisted,
+            }
+        )
+    else:
+        for problem in found.problems:
+            click.echo(problem)
+        if found.unlisted:
+            click.echo(f"not in the schema, skipped on reading: {', '.join(found.unlisted)}")
+        verdict = "fit" if found.ok else "looked at, not all fit"
+        click.echo(f"{plural(found.records, 'record')} {verdict}")
+    if not found.ok:
+        raise SystemExit(1)

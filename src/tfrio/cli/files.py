@@ -1,0 +1,247 @@
+"""Commands on whole files: count, index, repair, split, merge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfrio.cli.output import (
+    console,
+    emit_json,
+    human_bytes,
+    json_option,
+    new_table,
+    plural,
+    progress,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfrio.records.index import RecordIndex
+    from tfrio.records.reshard import CopyReport
+
+__all__ = ["count_command", "index_command", "merge_command", "repair_command", "split_command"]
+
+
+def _damage_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what happens to damaged records."""
+    skip = click.option("--skip-bad", is_flag=True, help="Leave damaged records out.")
+    most = click.option("--max-bad", type=int, help="Most damaged records to leave out.")
+    return skip(most(command))
+
+
+def _packing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how the output is compressed."""
+    kinds = click.Choice(["none", "gzip", "zlib"])
+    kind = click.option("--compression", type=kinds, help="Default: by the name of the output.")
+    return kind(command)
+
+
+@click.command("count", short_help="Count records, file by file.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--split", help="Only shards of this split, such as train.")
+@click.option("--verify", is_flag=True, help="Check payload checksums too.")
+@json_option
+def count_command(
+    paths: tuple[str, ...], *, split: str | None, verify: bool, as_json: bool
+) -> None:
+    """Count the records of PATHS (files, folders, globs). Any payload will do.
+
+    \b
+    Examples:
+      tfrio count shards/
+      tfrio count --json 'train-*.tfrecord.gz'
+    """
+    from tfrio.records.counting import count
+
+    report = count(paths, split=split, verify=verify)
+    if as_json:
+        emit_json([file.to_dict() for file in report.files])
+        return
+    table = new_table("file", "records", "bytes", right=("records", "bytes"))
+    for file in report.files:
+        table.add_row(file.path, f"{file.records:,}", f"{file.bytes:,}")
+    if len(report.files) > 1:
+        table.add_row("total", f"{report.records:,}", f"{report.bytes:,}")
+    console().print(table)
+
+
+@click.command("index", short_help="Make indexes for random access.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--text", is_flag=True, help="Write 'offset size' lines to FILE.index, for others.")
+@click.option("--out", help="Where to write the index of a single file.")
+@click.option("--allow-partial", is_flag=True, help="Leave damaged records out of the index.")
+@json_option
+def index_command(
+    paths: tuple[str, ...], *, text: bool, out: str | None, allow_partial: bool, as_json: bool
+) -> None:
+    """Make an index for each of PATHS (files, folders, globs), every record checked.
+
+    tfrio makes indexes by itself when they are needed; this makes them beforehand. --text writes
+    the text form that tfrecord2idx and DALI use, for plain files only.
+
+    \b
+    Examples:
+      tfrio index shards/
+      tfrio index --text train.tfrecord --out train.idx
+    """
+    from tfrio.records.index import build_index
+    from tfrio.records.shards import expand
+
+    files = expand(paths)
+    if out is not None and len(files) > 1:
+        raise click.UsageError(f"--out names one index, and there are {len(files)} files")
+    made: list[dict[str, Any]] = []
+    with progress("indexing", "files") as update:
+        for number, file in enumerate(files):
+            index = build_index(file, allow_partial=allow_partial)
+            place = _save_index(index, file, out, text=text)
+            made.append({"path": file, "index": place, "records": index.count})
+            if update is not None:
+                update(number + 1, len(files))
+    if as_json:
+        emit_json(made)
+    else:
+        for row in made:
+            click.echo(f"{row['path']}: {plural(row['records'], 'record')} -> {row['index']}")
+
+
+def _save_index(index: RecordIndex, file: str, out: str | None, *, text: bool) -> str:
+    """Write an index in the form asked for; return where."""
+    from tfrio.records.sidecar import save_index
+    from tfrio.records.textindex import write_text_index
+
+    if text:
+        return str(write_text_index(index, out or f"{file}.index"))
+    return str(save_index(index, file, out=out))
+
+
+@click.command("repair", short_help="Save every whole record of a damaged file.")
+@click.argument("path")
+@click.argument("out")
+@_packing_options
+@click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+@json_option
+def repair_command(
+    path: str, out: str, *, compression: str | None, overwrite: bool, as_json: bool
+) -> None:
+    """Write every whole record of the damaged file PATH to the new file OUT.
+
+    PATH is never touched. What was dropped is told, with its place.
+
+    \b
+    Example:
+      tfrio repair damaged.tfrecord.gz saved.tfrecord.gz
+    """
+    from tfrio.records.repair import repair
+
+    with progress("repairing", "bytes") as update:
+        try:
+            report = repair(
+                path, out, compression=compression, overwrite=overwrite, progress=update
+            )
+        except FileExistsError as error:
+            raise click.UsageError(f"{out} exists; name another or add --overwrite.") from error
+    if as_json:
+        emit_json(report.to_dict())
+    else:
+        click.echo(report.text)
+
+
+@click.command("split", short_help="Write records to several shards.")
+@click.argument("paths", nargs=-1, required=True)
+@click.argument("prefix")
+@click.option("--shards", type=int, help="Number of files, named PREFIX-00000-of-00004.tfrecord.")
+@click.option("--max-records", type=int, help="Most records in a file.")
+@click.option("--max-bytes", type=int, help="Most uncompressed bytes in a file.")
+@_packing_options
+@_damage_options
+@json_option
+def split_command(
+    paths: tuple[str, ...],
+    prefix: str,
+    *,
+    shards: int | None,
+    max_records: int | None,
+    max_bytes: int | None,
+    compression: str | None,
+    skip_bad: bool,
+    max_bad: int | None,
+    as_json: bool,
+) -> None:
+    """Write the records of PATHS (files, folders, globs), in order, to shards named PREFIX-...
+
+    Payloads stay as they are, byte for byte. PREFIX-shards.json lists the finished shards; an
+    interrupted run goes on where it stopped when the same command is given again.
+
+    \b
+    Examples:
+      tfrio split big.tfrecord out/train --shards 16
+      tfrio split big.tfrecord out/train --max-bytes 100000000 --compression gzip
+    """
+    from tfrio.records.reshard import reshard
+
+    with progress("splitting", "bytes") as update:
+        report = reshard(
+            paths,
+            prefix,
+            shards=shards,
+            max_records=max_records,
+            max_bytes=max_bytes,
+            compression=compression,
+            errors="skip" if skip_bad else "raise",
+            max_bad=max_bad,
+            progress=update,
+        )
+    _tell_copy(report, as_json=as_json)
+
+
+@click.command("merge", short_help="Write the records of many files to one.")
+@click.argument("paths", nargs=-1, required=True)
+@click.argument("out")
+@_packing_options
+@_damage_options
+@json_option
+def merge_command(
+    paths: tuple[str, ...],
+    out: str,
+    *,
+    compression: str | None,
+    skip_bad: bool,
+    max_bad: int | None,
+    as_json: bool,
+) -> None:
+    """Write the records of PATHS (files, folders, globs), in order, to the one file OUT.
+
+    Payloads stay as they are, byte for byte. A name ending in .gz means gzip.
+
+    \b
+    Example:
+      tfrio merge 'shards/train-*' train.tfrecord.gz
+    """
+    from tfrio.records.reshard import merge
+
+    with progress("merging", "bytes") as update:
+        report = merge(
+            paths,
+            out,
+            compression=compression,
+            errors="skip" if skip_bad else "raise",
+            max_bad=max_bad,
+            progress=update,
+        )
+    _tell_copy(report, as_json=as_json)
+
+
+def _tell_copy(report: CopyReport, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(report.to_dict())
+        return
+    for row in report.files:
+        click.echo(f"{row.path}: {plural(row.records, 'record')}, {human_bytes(row.bytes)}")
+    if report.resumed:
+        click.echo(f"{plural(report.resumed, 'shard')} finished by an earlier run")
+    if report.damages.skipped_records:
+        click.echo(f"{plural(report.damages.skipped_records, 'damaged record')} left out")
