@@ -38,6 +38,7 @@ __all__ = [
     "check_crs",
     "north_up",
     "resolve_target",
+    "target_of",
 ]
 
 ExportLike: TypeAlias = "PathLike | Mixer | Manifest"
@@ -189,7 +190,7 @@ def resolve_target(
         GeoError: Nothing, or more than one export, is found; mixer and manifest disagree; the CRS
             is not understood.
     """
-    target = _target(export if export is not None else _beside(predictions))
+    target = target_of(export if export is not None else _beside(predictions))
     named = check_crs(crs or target.frame.crs, target.name)
     frame = replace(target.frame, crs=named)
     if whole and target.manifest is None:
@@ -202,7 +203,18 @@ def resolve_target(
     return replace(target, frame=frame)
 
 
-def _target(export: ExportLike) -> Target:
+def target_of(export: ExportLike) -> Target:
+    """Find an export's mixer and manifest; its CRS is taken as it stands.
+
+    Args:
+        export: A mixer, a manifest, a file of either, the prefix or folder of an export.
+
+    Returns:
+        What they say.
+
+    Raises:
+        GeoError: Nothing, or more than one export, is found; mixer and manifest disagree.
+    """
     if isinstance(export, Mixer):
         return _of_mixer(export, "the mixer", None)
     if isinstance(export, Manifest):
