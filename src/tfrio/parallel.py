@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, ExitStack
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from tfrio.errors import UsageError, require
@@ -123,7 +124,8 @@ def run_tasks(
         The results, in the order in which they are done.
     """
     if executor == "processes":
-        with ProcessPoolExecutor(workers) as pool:
+        # Not forked: native libraries with threads of their own do not survive that.
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             try:
                 for done in as_completed([pool.submit(function, item) for item in items]):
                     yield done.result()

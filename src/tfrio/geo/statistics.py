@@ -24,8 +24,8 @@ class Moments(msgspec.Struct, frozen=True):
     """
 
     count: int = 0
-    low: float = math.inf
-    high: float = -math.inf
+    low: float = 0.0
+    high: float = 0.0
     mean: float = 0.0
     squares: float = 0.0
 
@@ -57,7 +57,7 @@ class Moments(msgspec.Struct, frozen=True):
 
 
 def moments_of(values: Pixels, masked: Mask | None) -> Moments:
-    """Return the moments of the valid values of an array.
+    """Return the moments of the valid and finite values of an array.
 
     Args:
         values: Any shape.
@@ -67,6 +67,8 @@ def moments_of(values: Pixels, masked: Mask | None) -> Moments:
         Their moments, in double precision.
     """
     valid = values.reshape(-1) if masked is None else values[~masked]
+    if valid.dtype.kind == "f":
+        valid = valid[np.isfinite(valid)]
     if not valid.size:
         return Moments()
     wide = valid.astype(np.float64)
