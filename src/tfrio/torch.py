@@ -1,17 +1,206 @@
 """Datasets for PyTorch: exact over workers and ranks, shuffled, resumable.
 
-Needs the extra ``torch``: ``pip install 'tfrio[torch]'``.
+Needs the extra ``torch``: ``pip install 'tfrio[torch]'``. This is also where image exports and
+datasets meet: what a manifest or mixer says becomes a layout of patches.
 """
 
 from __future__ import annotations
 
-from tfrio.errors import require
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfrio.errors import UsageError, require
 
 require("torch", extra="torch")
 
+from tfrio.datasets import patches  # noqa: E402
+from tfrio.datasets.episodes import EpisodeDataset  # noqa: E402
 from tfrio.datasets.loader import Loader  # noqa: E402
+from tfrio.datasets.mixing import mix  # noqa: E402
+from tfrio.datasets.patches import BandLayout, PatchLayout, predictions  # noqa: E402
+from tfrio.datasets.split import spatial_blocks  # noqa: E402
 from tfrio.datasets.state import merge_states  # noqa: E402
 from tfrio.datasets.tensors import TensorBatch  # noqa: E402
 from tfrio.datasets.torch_data import TFRecordDataset, TFRecordMapDataset  # noqa: E402
+from tfrio.examples.infer import sample_stream  # noqa: E402
+from tfrio.geo.assemble_files import find_files  # noqa: E402
+from tfrio.geo.assemble_layout import read_layout  # noqa: E402
+from tfrio.geo.assemble_target import Target, target_of  # noqa: E402
+from tfrio.geo.grid import margin_of  # noqa: E402
+from tfrio.records.names import base_name  # noqa: E402
+from tfrio.records.reader import RecordStream  # noqa: E402
+from tfrio.types import XY, Shape  # noqa: E402
 
-__all__ = ["Loader", "TFRecordDataset", "TFRecordMapDataset", "TensorBatch", "merge_states"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tfrio.examples.observe import Seen
+    from tfrio.geo.manifest import BandRow, Manifest
+
+__all__ = [
+    "EpisodeDataset",
+    "Loader",
+    "PatchDataset",
+    "TFRecordDataset",
+    "TFRecordMapDataset",
+    "TensorBatch",
+    "merge_states",
+    "mix",
+    "predictions",
+    "spatial_blocks",
+]
+
+_NUMPY_BYTE = "uint8"  # bytes bands of Earth Engine hold one byte a pixel
+
+
+class PatchDataset(patches.PatchDataset):
+    """Iterate over the patches of an image export as tensors."""
+
+    __doc__ = patches.PatchDataset.__doc__
+
+    @staticmethod
+    def read_layout(
+        export: str | Path, kernel: tuple[int, int] | None, split: str | None
+    ) -> PatchLayout:
+        """Read the layout of an export from its side files (see ``read_patch_layout``)."""
+        return read_patch_layout(export, kernel=kernel, split=split)
+
+
+def read_patch_layout(
+    export: str | Path, *, kernel: tuple[int, int] | None = None, split: str | None = None
+) -> PatchLayout:
+    """Read the layout of an image export.
+
+    Args:
+        export: Prefix of the export, or its mixer or manifest.
+        kernel: Kernel (x, y) where no manifest tells it; None infers it from the patches' size.
+        split: Split whose shards are wanted, where the export divided its patches.
+
+    Returns:
+        The layout.
+
+    Raises:
+        GeoError: No export is found, shards are missing, or the kernel cannot be inferred.
+        UsageError: There is no such split.
+    """
+    target = target_of(str(export))
+    if target.manifest is None:
+        if split is not None:
+            raise UsageError(f"{target.name}: only a manifest tells splits; leave split away")
+        return _of_mixer(target, kernel)
+    return _of_manifest(target, target.manifest, split)
+
+
+def _cells(target: Target) -> NDArray[np.int64]:
+    """Return grid row and column, pixel row and column of each patch, shape (patches, 4)."""
+    windows = [target.places.window(index) for index in range(target.places.total)]
+    left = np.array([window.column for window in windows], np.int64)
+    top = np.array([window.row for window in windows], np.int64)
+    row = np.unique(top, return_inverse=True)[1] if top.size else top
+    column = np.unique(left, return_inverse=True)[1] if left.size else left
+    return np.stack([row, column, top, left], axis=1)
+
+
+def _of_manifest(target: Target, manifest: Manifest, split: str | None) -> PatchLayout:
+    shards = [shard for shard in manifest.shards if split is None or shard.split == split]
+    if not shards:
+        known = sorted({shard.split for shard in manifest.shards} - {""}) or "none"
+        raise UsageError(f"{target.name}: no shards of split {split!r}; splits: {known}")
+    folder = target.name[: len(target.name) - len(base_name(target.name))]
+    kernel = target.kernel or XY(1, 1)
+    margin = margin_of(kernel)
+    stored = XY(target.patch.x + 2 * margin.x, target.patch.y + 2 * margin.y)
+    return PatchLayout(
+        paths=tuple(folder + shard.name for shard in shards),
+        first=np.array([shard.first for shard in shards], np.int64),
+        bands=tuple(_bands(manifest)),
+        stored=stored.shape,
+        margin=Shape(margin.y, margin.x),
+        affine=target.frame.affine,
+        cells=_cells(target),
+        index_feature=manifest.index_feature,
+        written=None if manifest.kept is None else np.array(manifest.kept, np.int64),
+        masked=partial(_masked, target) if manifest.masks else None,
+    )
+
+
+def _masked(target: Target, index: int) -> NDArray[np.bool_] | None:
+    return target.masks(index)
+
+
+def _bands(manifest: Manifest) -> list[BandLayout]:
+    made: list[BandLayout] = []
+    planes: dict[str, int] = {}
+    for row in manifest.bands:
+        made.append(_band(row, manifest, planes.get(row.feature, 0)))
+        planes[row.feature] = planes.get(row.feature, 0) + made[-1].depth
+    return made
+
+
+def _band(row: BandRow, manifest: Manifest, plane: int) -> BandLayout:
+    known = manifest.statistics.get(row.name)
+    return BandLayout(
+        name=row.name,
+        feature=row.feature,
+        kind=row.kind,
+        dtype=row.stored,
+        plane=plane,
+        depth=row.depth or 1,
+        whole=np.dtype(row.dtype).kind in "iub",
+        mean=None if known is None else known.mean,
+        std=None if known is None else known.std,
+    )
+
+
+def _of_mixer(target: Target, kernel: tuple[int, int] | None) -> PatchLayout:
+    """Take bands, in the order they are stored, and the kernel from the first record."""
+    prefix = target.prefix or target.name
+    paths = [file.path for file in find_files(prefix, prefix=prefix)]
+    with RecordStream(paths[0]) as stream:
+        seen = sample_stream(stream)
+    features = [s for (_, place), s in seen.features.items() if place == "context"]
+    given = None if kernel is None else XY.of(kernel, name="kernel")
+    margin = _margin(features, target.patch, given, paths[0])
+    stored = XY(target.patch.x + 2 * margin.x, target.patch.y + 2 * margin.y)
+    kinds = {"bytes": "bytes", "float": "float", "int64": "int64"}
+    return PatchLayout(
+        paths=tuple(paths),
+        first=None,
+        bands=tuple(
+            BandLayout(
+                name=feature.name,
+                feature=feature.name,
+                kind=kinds[feature.kind],  # type: ignore[arg-type]
+                dtype=_NUMPY_BYTE,
+                depth=_depth(feature, stored),
+                whole=feature.kind != "float",
+            )
+            for feature in features
+        ),
+        stored=stored.shape,
+        margin=Shape(margin.y, margin.x),
+        affine=target.frame.affine,
+        cells=_cells(target),
+    )
+
+
+def _margin(features: Sequence[Seen], patch: XY, kernel: XY | None, path: str) -> XY:
+    """Return the margin (x, y) of the stored patches."""
+    if kernel is not None:
+        return margin_of(kernel)
+    for feature in features:
+        if feature.kind != "bytes" and feature.lengths is not None:
+            values = feature.lengths[0]
+            return read_layout(feature.name, values, patch, where=path).margin
+    return XY(0, 0)  # bytes bands alone: a wrong length is an error when they are decoded
+
+
+def _depth(feature: Seen, stored: XY) -> int:
+    if feature.kind == "bytes" or feature.lengths is None:
+        return 1
+    return max(1, feature.lengths[0] // (stored.x * stored.y))

@@ -47,6 +47,8 @@ class BandLayout:
     """First plane of the band within its feature."""
     depth: int = 1
     """Planes of the band; more than one for an array band."""
+    whole: bool = False
+    """Whether its values are whole numbers, however they are stored."""
     mean: float | None = None
     std: float | None = None
 
@@ -56,6 +58,8 @@ class PatchLayout:
     """What an export's records hold and where its patches lie."""
 
     paths: tuple[str, ...]
+    first: Int64 | None
+    """Number within the export of the first record of each file; None: the files are all of it."""
     bands: tuple[BandLayout, ...]
     stored: Shape
     """Shape of a stored patch, margins included."""
@@ -69,8 +73,8 @@ class PatchLayout:
     """int64 feature with the patch's index; none: the records are in order."""
     written: Int64 | None = None
     """Index of the patch of each record, where some patches were left out."""
-    masked: Callable[[int], NDArray[np.bool_]] | None = None
-    """Where a patch is masked: booleans (bands, height, width) without margins."""
+    masked: Callable[[int], NDArray[np.bool_] | None] | None = None
+    """Where a patch is masked: booleans (bands, height, width) without margins; None: nowhere."""
 
     def schema(self, names: Sequence[str]) -> Schema:
         """Return the schema of the features that hold these bands.
@@ -177,14 +181,19 @@ class PatchMaker(TensorMaker):
         """Return True where no band of the image is masked or NaN, (rows, height, width)."""
         bad = np.isnan(image)
         self._count_nans(bad)
+        if self._view.nodata is not None:
+            bad |= image == np.float32(self._view.nodata)
         valid: NDArray[np.bool_] = ~bad.any(axis=1)
         if self._layout.masked is not None:
             top, left = self._layout.margin.height, self._layout.margin.width
-            wanted = [self._layout.bands.index(band) for band in self._view.bands]
+            shown = [*self._view.bands, *([self._view.label] if self._view.label else [])]
+            wanted = [self._layout.bands.index(band) for band in shown]
             for row, patch in enumerate(index.tolist()):
-                masked = self._layout.masked(patch)[wanted].any(axis=0)
-                height, width = masked.shape
-                valid[row, top : top + height, left : left + width] &= ~masked
+                masked = self._layout.masked(patch)
+                if masked is not None:
+                    _, height, width = masked.shape
+                    inner = valid[row, top : top + height, left : left + width]
+                    inner &= ~masked[wanted].any(axis=0)
         return valid
 
     def _count_nans(self, bad: NDArray[np.bool_]) -> None:
@@ -228,6 +237,7 @@ class _View:
     label_dtype: str | None
     scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     nan_to: float | None
+    nodata: float | None
     crop: bool
     marks: bool
 
@@ -236,19 +246,21 @@ class PatchDataset(TFRecordDataset):
     """Iterate over the patches of an image export as tensors.
 
     Each batch is a dict: ``image`` float32 (rows, bands, height, width); ``label`` (rows, height,
-    width) where asked for; ``mask`` bool (rows, height, width), True where no band is masked or
-    NaN; ``index``, ``row`` and ``col`` of each patch in the grid; ``transform`` float64 (rows, 6)
-    from its pixels to the map, in the order a, b, c, d, e, f.
+    width) where asked for; ``mask`` bool (rows, height, width), True where no band, the label's
+    included, is masked or NaN; ``index``, ``row`` and ``col`` of each patch in the grid;
+    ``transform`` float64 (rows, 6) from its pixels to the map, in the order a, b, c, d, e, f.
 
     Args:
         export: Prefix, mixer or manifest of the export, or a layout.
         kernel: Kernel (x, y) of an export without manifest; None: what its patches' size says.
+        split: Split to read, where the export divided its patches.
         bands: Names of the bands, in the order wanted; None: all but the label.
         label: Band to split off as the label.
         label_dtype: NumPy type of the label; None: int64 for whole numbers, else float32.
         normalize: ``True``: (value - mean) / std from the statistics of the manifest; or mean
             and standard deviation by band. Masked pixels become 0.
         nan_to: Value in place of NaN; None leaves NaN and warns once.
+        nodata: Value that marks masked pixels where no manifest tells them.
         crop: Cut the kernel's margins off.
         augment: Applied to each batch, before it is yielded.
         batch_size: Patches a batch.
@@ -273,11 +285,13 @@ class PatchDataset(TFRecordDataset):
         export: str | Path | PatchLayout,
         *,
         kernel: tuple[int, int] | None = None,
+        split: str | None = None,
         bands: Sequence[str] | None = None,
         label: str | None = None,
         label_dtype: str | None = None,
         normalize: bool | Mapping[str, tuple[float, float]] = False,
         nan_to: float | None = None,
+        nodata: float | None = None,
         crop: bool = False,
         augment: Callable[[TensorBatch], Any] | None = None,
         batch_size: int = 8,
@@ -291,7 +305,10 @@ class PatchDataset(TFRecordDataset):
         verify: bool = True,
         threads: int | None = None,
     ) -> None:
-        layout = export if isinstance(export, PatchLayout) else self.read_layout(export, kernel)
+        if isinstance(export, PatchLayout):
+            layout = export
+        else:
+            layout = self.read_layout(export, kernel, split)
         names = [b.name for b in layout.bands if b.name != label] if bands is None else list(bands)
         super().__init__(
             list(layout.paths),
@@ -318,23 +335,31 @@ class PatchDataset(TFRecordDataset):
             label_dtype=_label_dtype(target, label_dtype),
             scale=_scale(chosen, normalize),
             nan_to=nan_to,
+            nodata=nodata,
             crop=crop,
             marks=uneven == "pad",
         )
 
     @staticmethod
-    def read_layout(export: str | Path, kernel: tuple[int, int] | None) -> PatchLayout:
+    def read_layout(
+        export: str | Path, kernel: tuple[int, int] | None, split: str | None
+    ) -> PatchLayout:
         """Read the layout of an export from its side files.
 
         Args:
             export: Prefix, mixer or manifest.
             kernel: Kernel (x, y) where no manifest tells it.
+            split: Split to read.
 
         Returns:
             The layout.
+
+        Raises:
+            UsageError: Always; the class in ``tfrio.torch`` can.
         """
         raise UsageError(
-            f"take PatchDataset from tfrio.torch to open {export} (kernel {kernel}) by its name"
+            f"take PatchDataset from tfrio.torch to open {export} by its name "
+            f"(kernel {kernel}, split {split})"
         )
 
     @property
@@ -343,16 +368,19 @@ class PatchDataset(TFRecordDataset):
         return [band.name for band in self._view.bands]
 
     def _maker(self) -> PatchMaker:
-        return PatchMaker(self.layout, self._schema, self._open().whole_starts, self._view)
+        starts = self._open().whole_starts
+        if self.layout.first is not None:
+            first = dict(zip(self.layout.paths, self.layout.first.tolist(), strict=True))
+            starts = np.array([first[path] for path in self._open().paths], np.int64)
+        return PatchMaker(self.layout, self._schema, starts, self._view)
 
 
 def _label_dtype(label: BandLayout | None, asked: str | None) -> str | None:
     if label is None or asked is not None:
         return asked
-    whole = label.kind == "int64" or (label.kind == "bytes" and np.dtype(label.dtype).kind in "iub")
     if label.depth != 1:
         raise SchemaError(f"band '{label.name}' has {label.depth} planes; a label has one")
-    return "int64" if whole else "float32"
+    return "int64" if label.whole else "float32"
 
 
 def _scale(
