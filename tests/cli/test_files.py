@@ -123,3 +123,14 @@ def test_merge_stops_at_damage_or_leaves_it_out(cli, damaged, tmp_path) -> None:
     assert "1 damaged record left out" in done.out
     assert "skipped 1 damaged" in done.err
     assert cli("merge", "--skip-bad", "--max-bad", "0", damaged, out).code == 1
+
+
+def test_filter_keeps_what_holds(cli, shards, tmp_path) -> None:
+    out = tmp_path / "kept.tfrecord"
+    done = cli("filter", "id % 20 == 7 and len(ragged) == 3", shards[0].parent, out)
+    assert done.code == 0
+    assert [row["id"][0] for row in tfrio.read(out)] == [7, 27, 47]
+    assert "57 records left out" in done.out
+    wrong = cli("filter", "id.real == 1", *shards, tmp_path / "x")
+    assert (wrong.code, "not allowed" in wrong.err) == (2, True)
+    assert not (tmp_path / "x").exists()

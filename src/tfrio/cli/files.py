@@ -1,4 +1,4 @@
-"""Commands on whole files: count, index, repair, split, merge."""
+"""Commands on whole files: count, index, repair, split, merge, filter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from tfrio.records.index import RecordIndex
     from tfrio.records.reshard import CopyReport
 
-__all__ = ["count_command", "index_command", "merge_command", "repair_command", "split_command"]
+__all__ = [
+    "count_command",
+    "filter_command",
+    "index_command",
+    "merge_command",
+    "repair_command",
+    "split_command",
+]
 
 
 def _damage_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -235,12 +242,39 @@ def merge_command(
     _tell_copy(report, as_json=as_json)
 
 
+@click.command("filter", short_help="Write the records for which a condition holds.")
+@click.argument("where")
+@click.argument("paths", nargs=-1, required=True)
+@click.argument("out")
+@_packing_options
+@json_option
+def filter_command(
+    where: str, paths: tuple[str, ...], out: str, *, compression: str | None, as_json: bool
+) -> None:
+    """Write those records of PATHS (files, folders, globs) to OUT for which WHERE holds.
+
+    WHERE is an expression over the features: `id != 20`, `len(x) > 3 and name in ['a', 'b']`,
+    `row['image/class'] == 7`. A feature that is absent is None. Payloads stay as they are.
+
+    \b
+    Example:
+      tfrio filter "label == 3" shards/ threes.tfrecord.gz
+    """
+    from tfrio.examples.where import filter_examples
+
+    with progress("filtering", "bytes") as update:
+        report = filter_examples(paths, out, where=where, compression=compression, progress=update)
+    _tell_copy(report, as_json=as_json)
+
+
 def _tell_copy(report: CopyReport, *, as_json: bool) -> None:
     if as_json:
         emit_json(report.to_dict())
         return
     for row in report.files:
         click.echo(f"{row.path}: {plural(row.records, 'record')}, {human_bytes(row.bytes)}")
+    if report.left_out:
+        click.echo(f"{plural(report.left_out, 'record')} left out")
     if report.resumed:
         click.echo(f"{plural(report.resumed, 'shard')} finished by an earlier run")
     if report.damages.skipped_records:

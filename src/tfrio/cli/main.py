@@ -30,6 +30,7 @@ _COMMANDS = {
     "import": "tfrio.cli.bring",
     "split": "tfrio.cli.files",
     "merge": "tfrio.cli.files",
+    "filter": "tfrio.cli.files",
 }
 """Each command and the module that holds it; loaded when called, so that `--help` is quick."""
 
