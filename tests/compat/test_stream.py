@@ -132,3 +132,12 @@ def test_a_file_cut_short_while_it_is_read(tmp_path):
     os.truncate(path, 4 << 20)
     with pytest.raises(RuntimeError, match="cut short since it was opened"):
         next(views)
+
+
+def test_a_file_system_that_maps_nothing(tmp_path, monkeypatch):
+    def refuse(*args, **options):
+        raise OSError(19, "No such device")
+
+    path = write(tmp_path / "a", b"one", b"two")
+    monkeypatch.setattr("tfrio.compat._stream.mmap.mmap", refuse)
+    assert payloads(path) == [b"one", b"two"]

@@ -372,7 +372,8 @@ def open_part(
         FileNotFoundError: No such file.
     """
     if _is_plain_file(source, compression):
-        return _Mapped(os.fspath(source), part, brief=brief)
+        with contextlib.suppress(OSError):  # some file systems map no files
+            return _Mapped(os.fspath(source), part, brief=brief)
     rewind(source)
     return _Streamed(source, part, compression, threads=1 if brief else None)
 
