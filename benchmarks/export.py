@@ -1,0 +1,260 @@
+"""Time the export of a large raster against a straightforward script and against only reading.
+
+Run: python benchmarks/export.py [--side 10240] [--folder /tmp/bench]
+
+Each case runs in a process of its own and reports seconds and peak memory. The script it is
+measured against is what one writes with rasterio and protobuf in an afternoon: a window per patch,
+an Example per window, a framed record per Example.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+BANDS = 4
+PATCH = 256
+MASK_DELTA = 0xA282EAD8
+
+
+def make_source(path: Path, side: int, compress: str | None) -> None:
+    """Write a tiled raster of smooth ground with noise, as a satellite sees it."""
+    import rasterio
+    from affine import Affine
+
+    profile = {
+        "driver": "GTiff", "width": side, "height": side, "count": BANDS, "dtype": "uint16",
+        "crs": "EPSG:32618", "transform": Affine(10, 0, 500000, 0, -10, 4500000),
+        "tiled": True, "blockxsize": PATCH, "blockysize": PATCH, "interleave": "pixel",
+    }  # fmt: skip
+    if compress:
+        profile |= {"compress": compress, "zlevel": 6, "predictor": 2, "num_threads": 2}
+    random = np.random.default_rng(7)
+    with rasterio.open(path, "w", **profile) as out:
+        ramp = np.linspace(0, 40, side)
+        for row in range(0, side, PATCH):
+            y = np.linspace(row, row + PATCH, PATCH)[:, None] / 400
+            ground = 1500 + 900 * np.sin(ramp) * np.cos(y)
+            noise = random.normal(0, 60, (BANDS, PATCH, side))
+            block = (ground + noise + 200 * np.arange(BANDS)[:, None, None]).astype("uint16")
+            out.write(block, window=((row, row + PATCH), (0, side)))
+
+
+def windows(side: int) -> Iterator[tuple[int, int]]:
+    for row in range(0, side - PATCH + 1, PATCH):
+        for column in range(0, side - PATCH + 1, PATCH):
+            yield row, column
+
+
+def read_only(source: Path, side: int, _: Path) -> None:
+    """Only read the windows of all patches."""
+    import rasterio
+
+    with rasterio.open(source) as data:
+        for row, column in windows(side):
+            data.read(window=((row, row + PATCH), (column, column + PATCH)))
+
+
+def read_strips(source: Path, side: int, _: Path) -> None:
+    """Only read rows of patches."""
+    import rasterio
+
+    with rasterio.open(source) as data:
+        for row in range(0, side - PATCH + 1, PATCH):
+            data.read(window=((row, row + PATCH), (0, side)))
+
+
+def script(
+    source: Path, side: int, out: Path, opener: Callable[[Path], object] | None = None
+) -> None:
+    """Export with rasterio windows and protobuf Examples."""
+    import google_crc32c
+    import rasterio
+
+    from tfrio.compat.example_pb2 import Example
+
+    def masked(data: bytes) -> int:
+        crc = google_crc32c.value(data)
+        return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+
+    name = out / "script.tfrecord"
+    stream = opener(name) if opener else name.open("wb")
+    with rasterio.open(source) as data, contextlib.closing(stream) as file:  # type: ignore[type-var]
+        for row, column in windows(side):
+            pixels = data.read(window=((row, row + PATCH), (column, column + PATCH)))
+            example = Example()
+            for band in range(BANDS):
+                feature = example.features.feature[f"b{band + 1}"]
+                feature.float_list.value.extend(pixels[band].astype("float32").ravel())
+            payload = example.SerializeToString()
+            length = struct.pack("<Q", len(payload))
+            file.write(length + struct.pack("<I", masked(length)) + payload)  # type: ignore[attr-defined]
+            file.write(struct.pack("<I", masked(payload)))  # type: ignore[attr-defined]
+
+
+def script_gzip(source: Path, side: int, out: Path) -> None:
+    """The same into gzip of Python's own module, at its level 6."""
+    import gzip
+
+    script(source, side, out, lambda name: gzip.open(f"{name}.gz", "wb", 6))
+
+
+def ours(source: Path, out: Path, workers: int, gzip: bool) -> None:
+    from tfrio.geo import export_image
+
+    export_image(source, out / "ours", patch=PATCH, compressed=gzip, workers=workers)
+
+
+def inflate_only(_: Path, side: int, out: Path) -> None:
+    """Only compress as many bytes of patches with ISA-L on one thread."""
+    from isal import isal_zlib
+
+    random = np.random.default_rng(7)
+    record = random.normal(1500, 60, (BANDS, PATCH, PATCH)).astype("uint16").astype("float32")
+    data = record.tobytes()
+    for _number in windows(side):
+        isal_zlib.compress(data, 2, -15)
+
+
+def pixels_ours(source: Path, side: int, out: Path) -> None:
+    """One SequenceExample per pixel of a million pixels."""
+    from tfrio.geo import export_image
+
+    export_image(
+        source, out / "pixels", patch=250, compressed=False, sequence_data=True,
+        bands={"b1": 1, "series": "2:4"}, region=box(1000), region_crs="EPSG:32618", workers=1,
+    )  # fmt: skip
+
+
+def box(side: int) -> tuple[float, float, float, float]:
+    return 500000, 4500000 - 10 * side, 500000 + 10 * side, 4500000
+
+
+def pixels_script(source: Path, side: int, out: Path, count: int = 50_000) -> None:
+    """The same with a protobuf loop, for as many pixels as take a few seconds."""
+    import google_crc32c
+    import rasterio
+
+    from tfrio.compat.example_pb2 import SequenceExample
+
+    with rasterio.open(source) as data, (out / "pixels.tfrecord").open("wb") as file:
+        pixels = data.read(window=((0, 250), (0, 250))).astype("float32")
+        flat = pixels.reshape(BANDS, -1)[:, :count]
+        for number in range(flat.shape[1]):
+            example = SequenceExample()
+            example.context.feature["b1"].float_list.value.append(flat[0, number])
+            steps = example.feature_lists.feature_list["series"].feature
+            for band in range(1, BANDS):
+                steps.add().float_list.value.append(flat[band, number])
+            payload = example.SerializeToString()
+            length = struct.pack("<Q", len(payload))
+            for part in (length, payload):
+                crc = google_crc32c.value(part)
+                mask = (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+                file.write(part + struct.pack("<I", mask))
+
+
+CASES: dict[str, Callable[[Path, int, Path], None]] = {
+    "read windows": read_only,
+    "read strips": read_strips,
+    "script": script,
+    "script gzip": script_gzip,
+    "ours plain 1": lambda source, _, out: ours(source, out, 1, False),
+    "ours plain 2": lambda source, _, out: ours(source, out, 2, False),
+    "ours gzip 1": lambda source, _, out: ours(source, out, 1, True),
+    "ours gzip 2": lambda source, _, out: ours(source, out, 2, True),
+    "isal only": inflate_only,
+    "pixels ours": pixels_ours,
+    "pixels script": pixels_script,
+}
+
+
+def run_case(name: str, source: Path, side: int) -> None:
+    """Run one case in this process and print seconds and megabytes."""
+    with tempfile.TemporaryDirectory(dir=source.parent) as folder:
+        started = time.perf_counter()
+        CASES[name](source, side, Path(folder))
+        seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "peak_mb": peak}))
+
+
+def measure(name: str, source: Path, side: int) -> float:
+    """Run a case in its own process; return seconds."""
+    command = [
+        sys.executable,
+        __file__,
+        "--case",
+        name,
+        "--side",
+        str(side),
+        "--source",
+        str(source),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    row = json.loads(done.stdout.splitlines()[-1])
+    print(f"  {name:14s} {row['seconds']:7.2f} s   peak {row['peak_mb']:5.0f} MB", flush=True)
+    return float(row["seconds"])
+
+
+def compare(source: Path, side: int) -> None:
+    names = [
+        "read windows", "read strips", "script", "script gzip", "ours plain 1", "ours plain 2",
+        "ours gzip 1", "ours gzip 2", "isal only",
+    ]  # fmt: skip
+    times = {name: measure(name, source, side) for name in names}
+    rows = [
+        ("plain against the script", "script", "ours plain 1", 3),
+        ("gzip against the script", "script gzip", "ours gzip 1", 3),
+        ("plain against only reading windows", "read windows", "ours plain 1", 0.6),
+        ("gzip against only compressing", "isal only", "ours gzip 1", 0),
+        ("2 workers against 1, plain", "ours plain 1", "ours plain 2", 1.7),
+        ("2 workers against 1, gzip", "ours gzip 1", "ours gzip 2", 1.7),
+    ]
+    for title, peer, mine, wanted in rows:
+        aim = f"   (aim {wanted})" if wanted else ""
+        print(f"  {title:36s} {times[peer] / times[mine]:5.2f} x{aim}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--side", type=int, default=10240, help="pixels of a side")
+    parser.add_argument("--folder", type=Path, help="where to keep the sources")
+    parser.add_argument("--source", type=Path)
+    parser.add_argument("--case")
+    given = parser.parse_args()
+    if given.case:
+        run_case(given.case, given.source, given.side)
+        return
+    folder = given.folder or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    for title, compress in (("deflate", "deflate"), ("uncompressed", None)):
+        source = folder / f"{title}-{given.side}.tif"
+        if not source.exists():
+            make_source(source, given.side, compress)
+        print(f"{title}: {given.side} x {given.side} x {BANDS} uint16, patch {PATCH} x {PATCH}")
+        compare(source, given.side)
+    print("sequences: 1,000,000 pixels of ours, 50,000 of the script")
+    mine = measure("pixels ours", source, given.side)
+    peer = measure("pixels script", source, given.side)
+    print(f"  {'pixels against the script':36s} {20 * peer / mine:5.2f} x   (aim 20)")
+    if given.folder is None:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
