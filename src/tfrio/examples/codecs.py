@@ -184,7 +184,8 @@ def _encode_image(array: Array) -> bytes:
 
 def _check_encodable(array: Array, feature: Feature) -> None:
     if feature.dtype is not None and not np.can_cast(array.dtype, feature.dtype, "safe"):
-        cast = array.astype(feature.dtype) if array.dtype.kind in "biuf" else None
+        with np.errstate(invalid="ignore", over="ignore"):
+            cast = array.astype(feature.dtype) if array.dtype.kind in "biuf" else None
         if cast is None or not np.array_equal(cast, array, equal_nan=cast.dtype.kind == "f"):
             raise EncodeError(
                 f"{array.dtype} values do not fit dtype {feature.dtype} unchanged; convert first"

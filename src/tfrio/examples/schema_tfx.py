@@ -90,10 +90,7 @@ def _required(message: dict[str, Any]) -> bool:
 def _parse(text: str) -> dict[str, Any]:
     """Parse protobuf's text form: every field is a list of strings or of messages."""
     tokens = _tokens(text)
-    message, at = _message(tokens, 0, None)
-    if at != len(tokens):
-        raise SchemaError("a TFX schema closes more braces than it opens")
-    return message
+    return _message(tokens, 0, None)[0]
 
 
 def _tokens(text: str) -> list[str]:
@@ -118,6 +115,8 @@ def _message(tokens: list[str], at: int, closing: str | None) -> tuple[dict[str,
             at += 1
             continue
         name = tokens[at]
+        if name in "}>":
+            raise SchemaError("a TFX schema closes more braces than it opens")
         at += 1
         if at < len(tokens) and tokens[at] == ":":
             at += 1
