@@ -108,7 +108,7 @@ def script_gzip(source: Path, side: int, out: Path) -> None:
     """The same into gzip of Python's own module, at its level 6."""
     import gzip
 
-    script(source, side, out, lambda name: gzip.open(f"{name}.gz", "wb", 6))
+    script(source, side, out, lambda name: gzip.open(f"{name}.gz", "wb", 6))  # noqa: SIM115
 
 
 def ours(source: Path, out: Path, workers: int, gzip: bool) -> None:
@@ -117,7 +117,7 @@ def ours(source: Path, out: Path, workers: int, gzip: bool) -> None:
     export_image(source, out / "ours", patch=PATCH, compressed=gzip, workers=workers)
 
 
-def inflate_only(_: Path, side: int, out: Path) -> None:
+def deflate_only(_: Path, side: int, __: Path) -> None:
     """Only compress as many bytes of patches with ISA-L on one thread."""
     from isal import isal_zlib
 
@@ -128,7 +128,7 @@ def inflate_only(_: Path, side: int, out: Path) -> None:
         isal_zlib.compress(data, 2, -15)
 
 
-def pixels_ours(source: Path, side: int, out: Path) -> None:
+def pixels_ours(source: Path, _: int, out: Path) -> None:
     """One SequenceExample per pixel of a million pixels."""
     from tfrio.geo import export_image
 
@@ -142,7 +142,7 @@ def box(side: int) -> tuple[float, float, float, float]:
     return 500000, 4500000 - 10 * side, 500000 + 10 * side, 4500000
 
 
-def pixels_script(source: Path, side: int, out: Path, count: int = 50_000) -> None:
+def pixels_script(source: Path, _: int, out: Path, count: int = 50_000) -> None:
     """The same with a protobuf loop, for as many pixels as take a few seconds."""
     import google_crc32c
     import rasterio
@@ -175,7 +175,7 @@ CASES: dict[str, Callable[[Path, int, Path], None]] = {
     "ours plain 2": lambda source, _, out: ours(source, out, 2, False),
     "ours gzip 1": lambda source, _, out: ours(source, out, 1, True),
     "ours gzip 2": lambda source, _, out: ours(source, out, 2, True),
-    "isal only": inflate_only,
+    "isal only": deflate_only,
     "pixels ours": pixels_ours,
     "pixels script": pixels_script,
 }

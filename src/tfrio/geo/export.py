@@ -180,20 +180,27 @@ def export_images(
 def _merged(given: dict[str, Any]) -> dict[str, Any]:
     """Merge Earth Engine's dictionary into the options and turn pairs into ``XY``."""
     parameters = inspect.signature(export_image).parameters
-    for name, value in from_format_options(given["format_options"] or {}).items():
-        if given[name] not in (parameters[name].default, value):
+    defaults = _paired({name: parameter.default for name, parameter in parameters.items()})
+    found = _paired(given)
+    for name, value in _paired(from_format_options(given["format_options"] or {})).items():
+        if found[name] not in (defaults[name], value):
             raise UsageError(
-                f"{name} is given twice: {given[name]!r}, and {value!r} in format_options"
+                f"{name} is given twice: {given[name]!r}, and another value in format_options"
             )
-        given[name] = value
-    if given["patch"] is None:
+        found[name] = value
+    if found["patch"] is None:
         raise UsageError(
             "patch is missing: give the patch (x, y) in pixels, for example (256, 256)"
         )
-    for name in _PAIRS:
-        if given[name] is not None:
-            given[name] = XY.of(given[name], name=name)
-    return given
+    return found
+
+
+def _paired(values: dict[str, Any]) -> dict[str, Any]:
+    """Turn the pairs among options into ``XY``."""
+    return {
+        name: XY.of(value, name=name) if name in _PAIRS and value is not None else value
+        for name, value in values.items()
+    }
 
 
 def _pick(kind: type[Options], given: Mapping[str, Any]) -> Options:

@@ -22,6 +22,7 @@ __all__ = [
     "SeriesSource",
     "StackSource",
     "check_same_grid",
+    "source_names",
     "stack",
     "unique_names",
 ]
@@ -121,6 +122,16 @@ class _StackReader:
     def close(self) -> None:
         for reader in self._readers:
             reader.close()
+
+
+def source_names(source: Source) -> list[str]:
+    """Return the names of all sources that a source is made of, each once, in order."""
+    inner = getattr(source, "inner", None)
+    if inner is not None:
+        return source_names(inner)
+    parts = getattr(source, "parts", None) or ()
+    names = [name for part in parts for name in source_names(part)] or [source.name]
+    return list(dict.fromkeys(names))
 
 
 def stack(sources: Sequence[Source]) -> Source:

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from tfrio.geo.manifest import Account, BandRow, GridRow, Manifest, ShardRow, json_number
+from tfrio.geo.stack import source_names
 
 if TYPE_CHECKING:
     from tfrio.geo.options import ExportOptions
@@ -26,7 +27,7 @@ def describe(job: Job, options: ExportOptions, rows: list[ShardRow], seen: Notes
     """
     return Manifest(
         software=f"tfrio {version('tfrio')}",
-        source=[name.strip() for name in job.source.name.split(", ")],
+        source=source_names(job.source),
         grid=_grid_row(job, options),
         bands=_band_rows(job),
         layout="pixel" if job.recipe.sequence else "patch",

@@ -43,9 +43,9 @@ __all__ = [
     "write_whole_shard",
 ]
 
-# Pixels of a window times its planes: what is read at once stays below 64 MB of uint16 or
-# 128 MB of float32.
-_MAX_PIXELS = 1 << 25
+# Values read at once, over all planes: 48 MB as float32. Each worker holds one such window, and
+# one more waits for each to be written, so that two workers stay well below 500 MB.
+_MAX_VALUES = 12 << 20
 # Whole numbers up to here are exact as float32 (24 bits of significand).
 _EXACT = 1 << 24
 
@@ -169,7 +169,7 @@ def units(job: Job, shards: Iterable[int]) -> Iterator[Unit]:
         span, each = job.spans[shard], job.per_patch
         patches = Span(span.start // each, -(-span.stop // each))
         counted = -(-span.start // each)
-        found = batches(job.patches, patches, job.patches.patch, job.margin, _MAX_PIXELS // planes)
+        found = batches(job.patches, patches, job.patches.patch, job.margin, _MAX_VALUES // planes)
         for batch in found:
             yield Unit(shard, batch, counted)
 
