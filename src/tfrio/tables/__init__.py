@@ -10,26 +10,39 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tfrio.tables.arrow import read_arrow
+    from tfrio.tables.convert import ConvertReport, convert
     from tfrio.tables.export import TableExportReport, export_table
+    from tfrio.tables.extract import ExtractReport, extract_images
     from tfrio.tables.load import TableImportReport, import_table
     from tfrio.tables.manifest import TableManifest
+    from tfrio.tables.patches import read_patches
 
 __all__ = [
+    "ConvertReport",
+    "ExtractReport",
     "TableExportReport",
     "TableImportReport",
     "TableManifest",
+    "convert",
     "export_table",
+    "extract_images",
     "import_table",
     "read_arrow",
+    "read_patches",
 ]
 
 _HOMES = {
+    "ConvertReport": "convert",
+    "ExtractReport": "extract",
     "TableExportReport": "export",
     "TableImportReport": "load",
     "TableManifest": "manifest",
+    "convert": "convert",
     "export_table": "export",
+    "extract_images": "extract",
     "import_table": "load",
     "read_arrow": "arrow",
+    "read_patches": "patches",
 }
 
 

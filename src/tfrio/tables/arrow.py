@@ -10,7 +10,7 @@ import numpy as np
 from tfrio.errors import UsageError, require
 from tfrio.examples.columns import BytesColumn, Ragged
 from tfrio.examples.decode import read_batches
-from tfrio.examples.infer import infer_schema
+from tfrio.examples.infer import observe
 from tfrio.examples.schema import Feature, Schema
 
 if TYPE_CHECKING:
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrio.examples.columns import Batch
+    from tfrio.examples.observe import Seen
     from tfrio.types import PathsLike
 
 __all__ = [
     "arrow_schema",
     "leaf",
+    "look_through",
     "read_arrow",
     "record_batches",
     "rows_per_batch",
@@ -140,8 +142,7 @@ def table_schema(
         FeatureKindError: A feature has two kinds.
         UsageError: A shape is given for a feature that does not exist.
     """
-    learned = infer_schema(paths, scalars=True)
-    features = {name: _loose(feature) for name, feature in learned.items()}
+    features = dict(look_through(paths)[0])
     for name, shape in (shapes or {}).items():
         if name not in features:
             raise UsageError(f"shapes: no feature '{name}'; there are {', '.join(features)}")
@@ -149,9 +150,39 @@ def table_schema(
     return Schema(dict(features))
 
 
+def look_through(paths: PathsLike) -> tuple[Schema, set[str]]:
+    """Look at every record.
+
+    Args:
+        paths: A file, folder, glob, or several of these.
+
+    Returns:
+        The columns, and the names of features that some record names without a kind.
+
+    Raises:
+        FeatureKindError: A feature has two kinds.
+    """
+    seen, _ = observe(paths)
+    learned = seen.schema(fixed=False)
+    kindless = {feature.name for feature in seen.features.values() if feature.kindless}
+    names = _ordered(list(learned), list(seen.features.values()))
+    return Schema({name: _loose(learned[name]) for name in names}), kindless
+
+
+def _ordered(names: list[str], seen: Sequence[Seen]) -> list[str]:
+    """Return names in the order of the records.
+
+    Most writers sort features by name; then a feature that the first record lacks has its place
+    among the others, not behind them.
+    """
+    first = [f.name for f in seen if any(s.record == 0 for s in f.kinds.values())]
+    return sorted(names) if first == sorted(first) else names
+
+
 def _loose(feature: Feature) -> Feature:
     """Return a feature that may be absent, and is a list unless it is one value."""
-    shape = () if feature.lengths == (1, 1) else None
+    single = feature.lengths == (1, 1) and feature.place == "context"
+    shape = () if single else None
     return replace(feature, shape=shape, required=False)
 
 

@@ -23,15 +23,25 @@ if TYPE_CHECKING:
     from tfrio.tables.rows import Row
     from tfrio.types import PathLike
 
-__all__ = ["Chunk", "Point", "TableData", "TableSource", "open_table"]
+__all__ = [
+    "ARROW",
+    "PARQUET",
+    "Chunk",
+    "Point",
+    "TableData",
+    "TableSource",
+    "open_ipc",
+    "open_parquet",
+    "open_table",
+]
 
 # (x, y) of a point, the name of a geometry that is none, or None for null.
 Point: TypeAlias = "tuple[float, float] | str | None"
 TableData: TypeAlias = "PathLike | Iterable[Mapping[str, object]] | Any"
 
 _GEOJSON = (".geojson", ".json", ".geojsonl", ".geojsons", ".ndjson", ".jsonl")
-_PARQUET = (".parquet", ".geoparquet", ".pq")
-_ARROW = (".arrow", ".feather", ".ipc")
+PARQUET = (".parquet", ".geoparquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +116,10 @@ def _open_file(
         return RowSource(CsvRows(path, encoding=encoding or "utf-8-sig", text=text))
     if lower.endswith(_GEOJSON):
         return RowSource(GeoJsonRows(path, text=text))
-    if lower.endswith(_PARQUET):
-        return ArrowSource(path, lambda: _parquet(path))
-    if lower.endswith(_ARROW):
-        return ArrowSource(path, lambda: _ipc(path))
+    if lower.endswith(PARQUET):
+        return ArrowSource(path, lambda: open_parquet(path))
+    if lower.endswith(ARROW):
+        return ArrowSource(path, lambda: open_ipc(path))
     return ArrowSource(path, lambda: _vector(path, layer))
 
 
@@ -246,14 +256,16 @@ def _stream(source: Any) -> Iterator[tuple[Any, Iterable[Any], dict[str, Any]]]:
 
 
 @contextmanager
-def _parquet(path: str) -> Iterator[tuple[Any, Iterable[Any], dict[str, Any]]]:
+def open_parquet(path: str) -> Iterator[tuple[Any, Iterable[Any], dict[str, Any]]]:
+    """Open a Parquet file: its Arrow schema, its record batches and its geometry columns."""
     with require("pyarrow.parquet", extra="table").ParquetFile(path) as file:
         schema = file.schema_arrow
         yield schema, file.iter_batches(), geo_columns(schema)
 
 
 @contextmanager
-def _ipc(path: str) -> Iterator[tuple[Any, Iterable[Any], dict[str, Any]]]:
+def open_ipc(path: str) -> Iterator[tuple[Any, Iterable[Any], dict[str, Any]]]:
+    """Open an Arrow file or stream: its schema, its record batches and its geometry columns."""
     pa = require("pyarrow", extra="table")
     with pa.OSFile(path) as file:
         try:

@@ -1,0 +1,210 @@
+"""TFRecord to Parquet, Arrow or NumPy archives and back, exactly, a batch at a time.
+
+Absent is null, an empty list is an empty list, bytes are bytes. Columns keep the order in which
+features stand in the first record, so that records come back byte for byte.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrio import storage
+from tfrio.compression import DEFAULT_LEVEL
+from tfrio.errors import SchemaError, TfrioWarning, UsageError, require
+from tfrio.examples.arrow import from_arrow
+from tfrio.examples.writer import Writer
+from tfrio.records.reader import read_records
+from tfrio.records.shards import expand
+from tfrio.records.writer import RecordWriter
+from tfrio.tables.archive import archive_batches, archive_schema, write_archive
+from tfrio.tables.arrow import arrow_schema, look_through, record_batches, rows_per_batch
+from tfrio.tables.sinks import open_sink
+from tfrio.tables.sources import ARROW, PARQUET, open_ipc, open_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tfrio.types import PathLike, PathsLike
+
+__all__ = ["ConvertReport", "convert"]
+
+_ARCHIVE = (".npz",)
+_PLACE, _LIST = b"tfrio:place", b"list"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertReport:
+    """What a conversion wrote.
+
+    Args:
+        path: The file written.
+        rows: Records or rows in it.
+        size: Its bytes.
+        source_size: Bytes of what was read.
+    """
+
+    path: str
+    rows: int
+    size: int
+    source_size: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """Return the report as one line."""
+        share = self.size / self.source_size if self.source_size else 0.0
+        return (
+            f"{self.rows:,} rows -> {self.path} ({self.size:,} bytes, {share:.0%} of "
+            f"{self.source_size:,})"
+        )
+
+
+def convert(
+    source: PathsLike,
+    out: PathLike,
+    *,
+    features: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    level: int = DEFAULT_LEVEL,
+    strict: bool = False,
+) -> ConvertReport:
+    """Convert between TFRecord, Parquet, Arrow and NumPy archives, by the endings of the names.
+
+    Args:
+        source: TFRecord files (a file, folder, glob, or several), or one ``.parquet``, ``.arrow``
+            or ``.npz`` file.
+        out: File to write: ``.parquet``, ``.arrow``, ``.npz``, or any other name for TFRecord
+            (``.gz`` for gzip). TFRecord to TFRecord changes the compression only; payloads stay
+            as they are.
+        features: Features to take, in this order; None takes all. Not for TFRecord to TFRecord.
+        batch_size: Rows at a time; by default what fits in 64 MiB.
+        level: Compression level of gzip: 1 to 3 fast, 4 to 9 small and slow.
+        strict: Refuse numbers that float32 changes noticeably, instead of warning once.
+
+    Returns:
+        What was written, with sizes before and after.
+
+    Raises:
+        UsageError: Both files are tables, or a feature does not exist.
+        FeatureKindError: A feature has two kinds.
+        EncodeError: A value has no place in a TFRecord.
+    """
+    target = os.fspath(out)
+    given, made = _form(source), _form(target)
+    if given != "records" and made != "records":
+        raise UsageError(
+            f"{source} and {target} are both tables; one side of a conversion is TFRecord"
+        )
+    if given == made:
+        if features is not None:
+            raise UsageError("features= needs Parquet, Arrow or .npz on one side")
+        rows = _recompress(source, target, level)
+    elif given == "records":
+        rows = _from_records(source, target, made, features, batch_size)
+    else:
+        options = {"level": level, "strict": strict}
+        rows = _to_records(str(source), target, given, features, batch_size, options)
+    files = expand(source) if given == "records" else [str(source)]
+    sizes = [storage.size_of(file) or 0 for file in files]
+    return ConvertReport(target, rows, storage.size_of(target) or 0, sum(sizes))
+
+
+def _form(path: Any) -> str:
+    """Return ``"parquet"``, ``"arrow"``, ``"npz"`` or ``"records"``, by the name."""
+    name = os.fspath(path).lower() if isinstance(path, str | os.PathLike) else ""
+    forms = ((PARQUET, "parquet"), (ARROW, "arrow"), (_ARCHIVE, "npz"))
+    return next((form for endings, form in forms if name.endswith(endings)), "records")
+
+
+def _recompress(source: PathsLike, target: str, level: int) -> int:
+    with RecordWriter(target, level=level) as writer:
+        for path in expand(source):
+            for payload in read_records(path):
+                writer.write(payload)
+        return writer.records
+
+
+def _from_records(
+    source: PathsLike,
+    target: str,
+    form: str,
+    features: Sequence[str] | None,
+    batch_size: int | None,
+) -> int:
+    files = expand(source)
+    schema, kindless = look_through(files)
+    if features is not None:
+        schema = schema.select(features)
+    if not schema:
+        raise SchemaError(f"{files[0]}: its records hold no features, so there are no columns")
+    for name in kindless & set(schema):
+        warnings.warn(
+            f"feature '{name}' is named without a kind in some records; it becomes null, and "
+            "absent on the way back",
+            TfrioWarning,
+            stacklevel=4,
+        )
+    if form == "npz":
+        return write_archive(files, target, schema, batch_size or rows_per_batch(schema))
+    rows = 0
+    columns = _marked(schema)
+    with storage.atomic_write(target) as file, open_sink(file, form, columns, None) as sink:
+        for batch in record_batches(files, schema, batch_size or rows_per_batch(schema)):
+            sink.write(batch, None)
+            rows += batch.num_rows
+    return rows
+
+
+def _marked(schema: Any) -> Any:
+    """Return the Arrow schema with feature lists marked, since lists of lists may be either."""
+    columns = arrow_schema(schema)
+    for number, name in enumerate(columns.names):
+        if schema[name].place == "list":
+            columns = columns.set(number, columns.field(number).with_metadata({_PLACE: _LIST}))
+    return columns
+
+
+def _to_records(
+    source: str,
+    target: str,
+    form: str,
+    features: Sequence[str] | None,
+    batch_size: int | None,
+    options: dict[str, Any],
+) -> int:
+    if form == "npz":
+        schema = archive_schema(source, features)
+        with Writer(target, schema=schema, **options) as writer:
+            for batch in archive_batches(source, schema, batch_size or rows_per_batch(schema)):
+                writer.write_batch(batch)
+            return writer.records
+    opener: Callable[[str], Any] = open_parquet if form == "parquet" else open_ipc
+    with opener(source) as (schema, batches, _):
+        names = list(features) if features is not None else schema.names
+        _check_names(names, schema.names, source)
+        steps = any((f.metadata or {}).get(_PLACE) == _LIST for f in schema)
+        with Writer(target, sequence=steps, sort=False, **options) as writer:
+            for part in _parts(batches, names, batch_size):
+                for batch in from_arrow(part):
+                    writer.write_batch(batch)
+            return writer.records
+
+
+def _check_names(names: Sequence[str], known: Sequence[str], source: str) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{source}: no column '{name}'; there are {', '.join(known)}")
+
+
+def _parts(batches: Any, names: Sequence[str], batch_size: int | None) -> Iterator[Any]:
+    pa = require("pyarrow", extra="table")
+    for batch in batches:
+        chosen = batch.select(list(names))
+        rows = batch_size or max(chosen.num_rows, 1)
+        for start in range(0, chosen.num_rows, rows):
+            yield pa.Table.from_batches([chosen.slice(start, rows)])
