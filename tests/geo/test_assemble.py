@@ -350,9 +350,7 @@ def test_hectares_by_class(tmp_path: Path) -> None:
     path = write(tmp_path / "p.tfrecord", rows)
     names = ["water", "forest", "bare"]
     colors = {0: "#0000ff", 1: (0, 128, 0), 2: (200, 200, 100, 255)}
-    report = import_image(
-        path, tmp_path / "map.tif", mixer=MIX_A, class_names=names, colors=colors
-    )
+    report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, class_names=names, colors=colors)
     counts = np.bincount((COVERED % 3).ravel())
     assert [row.pixels for row in report.classes] == counts.tolist()
     assert [row.name for row in report.classes] == names
@@ -452,9 +450,7 @@ def test_the_real_earth_engine_shard(shared: Path, tmp_path: Path) -> None:
     shard, mixer = folder / f"{name}-00005.tfrecord", folder / f"{name}-mixer.json"
     with pytest.raises(GeoError, match="shard 00000, 00001, 00002, 00003, 00004 missing"):
         import_image(shard, tmp_path / "map.tif", mixer=mixer)
-    report = import_image(
-        shard, tmp_path / "map.tif", mixer=mixer, partial=True, nodata=-9999.0
-    )
+    report = import_image(shard, tmp_path / "map.tif", mixer=mixer, partial=True, nodata=-9999.0)
     assert (report.size, report.patches, report.expected) == (XY(768, 1280), 2, 15)
     assert set(report.bands) == {"constant", "sin_1", "cos_1", "sin_2", "cos_2"}
     with rasterio.open(report.path) as dataset:

@@ -202,9 +202,7 @@ def test_gaps_between_patches_are_nodata(tmp_path: Path) -> None:
 
 def test_the_whole_grid_of_the_source(tmp_path: Path) -> None:
     export_image(source_a(), tmp_path / "a", patch=(4, 3))
-    report = import_image(
-        tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a", extent="source"
-    )
+    report = import_image(tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a", extent="source")
     values = read(report.path)[0]
     assert values.shape == GEO_A.shape
     np.testing.assert_array_equal(values[:6, :8], GEO_A[:6, :8])
@@ -251,9 +249,7 @@ def test_a_band_that_comes_back_has_its_own_mask_and_nodata(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("blend", ["mean", "hann"])
 def test_margins_do_not_fill_what_was_masked(tmp_path: Path, blend: Any) -> None:
-    source = array_source(
-        masked_a().astype(np.float32), AFFINE, crs="EPSG:32618", nodata=-999
-    )
+    source = array_source(masked_a().astype(np.float32), AFFINE, crs="EPSG:32618", nodata=-999)
     export_image(source, tmp_path / "a", patch=(4, 3), kernel=(4, 2), default_value=-5)
     report = import_image(tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a", blend=blend)
     np.testing.assert_array_equal(read(report.path)[0] == -999, masked_a()[:6, :8] == -999)

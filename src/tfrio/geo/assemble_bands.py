@@ -50,7 +50,7 @@ class ValueRange:
     @property
     def distinct(self) -> int:
         """Return how many values there are, at most."""
-        if 0 <= self.low and self.high <= 255:
+        if self.low >= 0 and self.high <= 255:
             return int(self.used.sum())
         return int(self.high - self.low) + 1 if self.low <= self.high else 0
 
