@@ -52,6 +52,7 @@ __all__ = [
     "merge_states",
     "mix",
     "predictions",
+    "read_patch_layout",
     "spatial_blocks",
 ]
 

@@ -1,0 +1,163 @@
+"""Image exports as datasets: what side files say, with a manifest and with Earth Engine's mixer."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+import torch
+from rasterio.transform import Affine
+from torch.utils.data import DataLoader
+
+import tfrio
+from tfrio.errors import GeoError, UsageError
+from tfrio.torch import PatchDataset, predictions, read_patch_layout
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+
+HEIGHT, WIDTH = 23, 31
+PATCH, KERNEL = (7, 5), (2, 4)  # (x, y): 4 x 4 patches, stored 9 x 9
+TRANSFORM = Affine(30, 0, 500_000, 0, -20, 4_500_000)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory) -> Path:
+    """Return a GeoTIFF of two bands, value 100 * row + column (+ 5000), with a masked pixel."""
+    path = tmp_path_factory.mktemp("scene") / "scene.tif"
+    rows, columns = np.indices((HEIGHT, WIDTH))
+    values = (100 * rows + columns).astype(np.int16)
+    bands = np.stack([values, values + 5000])
+    bands[:, 6, 8] = -1
+    profile = {
+        "driver": "GTiff",
+        "count": 2,
+        "height": HEIGHT,
+        "width": WIDTH,
+        "dtype": "int16",
+        "crs": "EPSG:32618",
+        "transform": TRANSFORM,
+        "nodata": -1,
+    }
+    with rasterio.open(path, "w", **profile) as file:
+        file.write(bands)
+        file.descriptions = ("red", "class")
+    return path
+
+
+def export(scene: Path, folder: Path, **options) -> str:
+    prefix = str(folder / "export" / "scene")
+    given = {"patch": PATCH, "kernel": KERNEL, "max_file_size": 4000, "statistics": True}
+    tfrio.geo.export_image(scene, prefix, **{**given, **options})
+    return prefix
+
+
+def test_patches_after_shuffle_over_workers_return_to_the_map(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    assert len(list((tmp_path / "export").glob("*.tfrecord.gz"))) > 1
+    data = PatchDataset(prefix, bands=["red"], label="class", shuffle=True, seed=3, batch_size=3)
+    loader = DataLoader(data, batch_size=None, num_workers=4)
+    with tfrio.Writer(tmp_path / "pred.tfrecord.gz") as writer:
+        for index, image in predictions(lambda image: image[:, 0], loader):
+            writer.write({"patch_index": index, "red": image.numpy().ravel()})
+    tfrio.geo.import_image(tmp_path / "pred.tfrecord.gz", tmp_path / "map.tif", mixer=prefix)
+    with rasterio.open(scene) as source, rasterio.open(tmp_path / "map.tif") as made:
+        window = source.read(1)[: made.height, : made.width]
+        valid = window != -1
+        assert np.array_equal(made.read(1)[valid], window[valid])
+        assert made.transform == source.transform
+
+
+@pytest.mark.parametrize("crop", [True, False])
+def test_transform_of_a_patch_points_at_its_pixels(scene, tmp_path, crop):
+    data = PatchDataset(export(scene, tmp_path), bands=["red"], crop=crop, batch_size=4)
+    for batch in data:
+        for image, transform in zip(batch["image"], batch["transform"], strict=True):
+            affine = Affine(*transform.tolist())
+            assert image.shape[1:] == ((5, 7) if crop else (9, 9))
+            for row, column in ((2, 3), (4, 6)):
+                x, y = ~TRANSFORM @ (affine @ (column + 0.5, row + 0.5))
+                inside = 0 <= x < WIDTH and 0 <= y < HEIGHT and (int(y), int(x)) != (6, 8)
+                if inside:
+                    assert image[0, row, column] == 100 * int(y) + int(x)
+
+
+def test_mask_label_and_statistics_of_the_manifest(scene, tmp_path):
+    data = PatchDataset(
+        export(scene, tmp_path), bands=["red"], label="class", normalize=True, crop=True
+    )
+    bad, seen = 0, []
+    for batch in data:
+        assert batch["label"].dtype == torch.int64
+        bad += int((~batch["mask"]).sum())
+        seen.append(batch["image"][:, 0][batch["mask"]])
+    assert bad == 1
+    values = torch.cat(seen)
+    assert abs(float(values.mean())) < 1e-5
+    assert abs(float(values.std(unbiased=False)) - 1) < 1e-4
+
+
+@pytest.mark.parametrize("kernel", [None, KERNEL])
+def test_earth_engines_own_export_has_no_manifest(scene, tmp_path, kernel):
+    prefix = export(scene, tmp_path, dtype="native")
+    Path(f"{prefix}-manifest.json").unlink()
+    # Only a kernel of 2 x 4 stores a 7 x 5 patch as 81 values, so it need not be given.
+    where = prefix if kernel is None else f"{prefix}-mixer.json"
+    layout = read_patch_layout(where, kernel=kernel)
+    assert (layout.stored.height, layout.stored.width) == (9, 9)
+    data = PatchDataset(prefix, kernel=kernel, label="class", crop=True, nodata=0)
+    assert data.band_names == ["red"]
+    first = next(iter(data))
+    assert first["label"].dtype == torch.int64
+    assert first["image"][1, 0, 2].tolist() == [200.0 + column for column in range(7, 14)]
+
+
+def test_a_lost_shard_and_a_wrong_prefix_are_told(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    with pytest.raises(GeoError, match="mixer"):
+        PatchDataset(prefix + "-other")
+    with pytest.raises(UsageError, match="no shards of split 'train'"):
+        PatchDataset(prefix, split="train")
+    sorted((tmp_path / "export").glob("*.tfrecord.gz"))[1].unlink()
+    with pytest.raises((GeoError, FileNotFoundError, UsageError), match="00001"):
+        PatchDataset(prefix)
+    Path(f"{prefix}-manifest.json").unlink()
+    with pytest.raises(GeoError, match="00001"):
+        PatchDataset(prefix, kernel=KERNEL)
+    with pytest.raises(UsageError, match="only a manifest tells splits"):
+        PatchDataset(prefix, split="train")
+
+
+def test_real_shard_of_earth_engine(shared, tmp_path):
+    folder = shared / "data" / "ee" / "phen_asynch"
+    shutil.copytree(folder, tmp_path / "ee")
+    mixer = next((tmp_path / "ee").glob("*mixer.json"))
+    with pytest.raises(GeoError, match="shard 00000"):
+        PatchDataset(mixer)
+
+
+@pytest.mark.slow
+def test_the_example_trains_and_brings_the_map_back(tmp_path):
+    path = Path(__file__).resolve().parent.parent / "examples" / "train_unet.py"
+    spec = importlib.util.spec_from_file_location("train_unet", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        module.main(tmp_path, epochs=1)
+    finally:
+        torch.set_num_threads(threads)
+    with (
+        rasterio.open(tmp_path / "map.tif") as made,
+        rasterio.open(tmp_path / "scene.tif") as source,
+    ):
+        classes = made.read(1)
+        assert (made.width, made.height) == (288, 280)
+        assert made.transform == source.transform
+        masked = source.read(1)[: made.height, : made.width] == 0
+    assert (classes[masked] == 0).all()
+    assert len(np.unique(classes[~masked])) > 1
