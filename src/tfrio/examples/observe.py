@@ -34,9 +34,9 @@ class Seen:
     Args:
         name: As stored.
         place: Context (or Example), or feature list.
-        kinds: Sightings by kind, one where all is well.
-        present: Records (for a feature list: records too) that have the feature with a kind.
-        kindless: Records that name it without a kind.
+        kinds: Sightings by kind in the order met, one where all is well.
+        present: Records that have the feature with a kind, or the feature list.
+        kindless: Records (or steps) that name it without a kind.
         empty: Records (or steps) that have it with no value.
         lengths: Fewest and most values in a record (or step); None where never present.
         steps: Fewest and most steps of a feature list; None for others.
@@ -54,7 +54,7 @@ class Seen:
     @property
     def kind(self) -> Kind:
         """Return the kind seen first, ``"unknown"`` where none was."""
-        return min(self.kinds, key=lambda kind: self.kinds[kind].record, default="unknown")
+        return next(iter(self.kinds), "unknown")
 
     def add(self, other: Seen) -> None:
         """Join what was seen elsewhere, later."""
@@ -154,9 +154,10 @@ def _observed(rows: Iterable[Any], records: int, path: str, first: int) -> Obser
         where: Place = "list" if place else "context"
         sightings = {
             KIND_NAMES[kind]: Sighting(count, path, first + record)
-            for kind, (count, record) in kinds.items()
+            for kind, (count, record) in sorted(kinds.items(), key=lambda item: item[1][1])
         }
-        seen = Seen(stored_name(name), where, sightings, present, kindless, empty)
+        there = present if place else present - kindless  # a list has kindless steps, not records
+        seen = Seen(stored_name(name), where, sightings, there, kindless, empty)
         if kinds:
             seen.lengths = (0 if empty else low, high)
         if where == "list" and present:
@@ -187,7 +188,7 @@ def _conflict_text(seen: Seen) -> str:
     places = [
         f"{kind} first in record {sighting.record}"
         + (f" of {sighting.path}" if sighting.path else "")
-        for kind, sighting in sorted(seen.kinds.items(), key=lambda item: item[1].record)
+        for kind, sighting in seen.kinds.items()
     ]
     return (
         f"feature '{seen.name}' has more than one kind: {', '.join(places)}. "
