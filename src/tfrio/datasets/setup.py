@@ -212,8 +212,16 @@ def _look(path: str, errors: ErrorMode) -> Observation:
 
 
 def _usual(feature: Feature) -> Feature:
-    """Return a bytes feature that always has one value as a bare one, as rows give it."""
-    if feature.kind == "bytes" and feature.shape == (1,) and feature.place == "context":
+    """Return a feature as a dataset gives it, by what the first records say.
+
+    A bytes feature that always has one value is a bare one, as in rows. Numbers of steps that
+    always have as many values are one array.
+    """
+    low, high = feature.lengths or (0, 1)
+    if feature.place == "list":
+        fixed = feature.kind != "bytes" and feature.shape is None and low == high > 0
+        return replace(feature, shape=(high,)) if fixed else feature
+    if feature.kind == "bytes" and feature.shape == (1,):
         return replace(feature, shape=())
     return feature
 
