@@ -48,13 +48,7 @@ sanitize: $(STAMPS)/build ## the core's own tests under ASan and UBSan
 	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error
 
 fuzz: $(STAMPS)/build ## libFuzzer on framing and wire, FUZZ_SECONDS each (needs clang)
-	@command -v clang++ >/dev/null || { echo "fuzzing needs clang++ with libFuzzer (Debian: clang, libclang-rt-dev)"; exit 1; }
-	@cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_COMPILER=clang++ -DTFRIO_PYTHON=OFF >/dev/null
-	@cmake --build build/fuzz
-	@for target in build/fuzz/fuzz_*; do \
-	  corpus=build/fuzz/corpus/$$(basename $$target); mkdir -p $$corpus; \
-	  $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$corpus core/fuzz/corpus || exit 1; \
-	done
+	@core/fuzz/run.sh $(FUZZ_SECONDS)
 
 bench: build ## the small benchmarks, ratios in one run
 	@$(PY) -m benchmarks

@@ -28,6 +28,8 @@ _COMMANDS = {
     "index": "tfrio.cli.files",
     "export": "tfrio.cli.export",
     "import": "tfrio.cli.bring",
+    "convert": "tfrio.cli.convert",
+    "extract": "tfrio.cli.convert",
     "split": "tfrio.cli.files",
     "merge": "tfrio.cli.files",
     "filter": "tfrio.cli.files",
