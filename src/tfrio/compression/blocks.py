@@ -2,13 +2,15 @@
 
 A member is ordinary gzip (RFC 1952) with one subfield, ``TF``, in its extra field: the size of the
 whole member and of its uncompressed data (64-bit) and the number of records (32-bit). A member
-holds whole records. The idea is that of BGZF (SAM/BAM), whose own subfield ``BC`` is read too; it
-cannot be written here because it ends at 64 KiB a member, where records are often larger.
+holds whole records. The header ends with its own checksum (FHCRC), as readers hop from header to
+header without inflating. The idea is that of BGZF (SAM/BAM), whose own subfield ``BC`` is read
+too; it cannot be written here because it ends at 64 KiB a member, where records are often larger.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import dataclass
 
 __all__ = ["BLOCK_SIZE", "Header", "Member", "block_header", "member_at", "parse_header"]
@@ -21,7 +23,7 @@ _FIXED = struct.Struct("<2sBBIBB")  # magic, method, flags, mtime, extra flags, 
 _SIZES = struct.Struct("<QQI")  # subfield TF
 _FEXTRA, _FNAME, _FCOMMENT, _FHCRC, _RESERVED = 4, 8, 16, 2, 0xE0
 _UNKNOWN_SYSTEM = 255  # the same bytes on every machine
-HEADER_SIZE = _FIXED.size + 2 + 4 + _SIZES.size
+HEADER_SIZE = _FIXED.size + 2 + 4 + _SIZES.size + 2
 TRAILER_SIZE = 8
 
 
@@ -50,9 +52,14 @@ def block_header(csize: int, usize: int, records: int) -> bytes:
         usize: Size of its uncompressed data, in bytes.
         records: Number of whole records in it.
     """
-    fixed = _FIXED.pack(b"\x1f\x8b", 8, _FEXTRA, 0, 0, _UNKNOWN_SYSTEM)
+    fixed = _FIXED.pack(b"\x1f\x8b", 8, _FEXTRA | _FHCRC, 0, 0, _UNKNOWN_SYSTEM)
     extra = b"TF" + struct.pack("<H", _SIZES.size) + _SIZES.pack(csize, usize, records)
-    return fixed + struct.pack("<H", len(extra)) + extra
+    header = fixed + struct.pack("<H", len(extra)) + extra
+    return header + _header_checksum(header)
+
+
+def _header_checksum(header: bytes) -> bytes:
+    return struct.pack("<H", zlib.crc32(header) & 0xFFFF)
 
 
 def _subfields(extra: bytes) -> Member | None:
@@ -79,7 +86,7 @@ def parse_header(data: bytes) -> Header | None:
         The header, or None when ``data`` ends before it does.
 
     Raises:
-        ValueError: This is no gzip header.
+        ValueError: This is no gzip header, or a damaged one.
     """
     if len(data) < _FIXED.size:
         if not b"\x1f\x8b\x08".startswith(data[:3]):
@@ -88,20 +95,29 @@ def parse_header(data: bytes) -> Header | None:
     magic, method, flags = _FIXED.unpack_from(data)[:3]
     if magic != b"\x1f\x8b" or method != 8 or flags & _RESERVED:
         raise ValueError("no gzip magic" if magic != b"\x1f\x8b" else "unknown gzip method")
-    at, member = _FIXED.size, None
-    if flags & _FEXTRA:
-        if len(data) < at + 2:
-            return None
-        length = struct.unpack_from("<H", data, at)[0]
-        member = _subfields(data[at + 2 : at + 2 + length])
-        at += 2 + length
+    extra, at = _extra_field(data, flags)
     for flag in (_FNAME, _FCOMMENT):
-        if flags & flag:
-            at = data.find(b"\0", at) + 1
-            if not at:
-                return None
-    at += 2 if flags & _FHCRC else 0
-    return Header(at, member) if at <= len(data) else None
+        at = _behind_text(data, at) if flags & flag else at
+    if flags & _FHCRC:
+        at += 2
+        if at <= len(data) and data[at - 2 : at] != _header_checksum(data[: at - 2]):
+            raise ValueError("the checksum of the gzip header differs")
+    return Header(at, _subfields(extra)) if at <= len(data) else None
+
+
+def _extra_field(data: bytes, flags: int) -> tuple[bytes, int]:
+    """Return the extra field and the offset behind it."""
+    at = _FIXED.size
+    if not flags & _FEXTRA:
+        return b"", at
+    length = int.from_bytes(data[at : at + 2], "little") if len(data) >= at + 2 else 0xFFFF
+    return data[at + 2 : at + 2 + length], at + 2 + length
+
+
+def _behind_text(data: bytes, at: int) -> int:
+    """Return the offset behind a text that ends with a zero byte; past the data if it is cut."""
+    end = data.find(b"\0", at)
+    return end + 1 if end >= 0 else len(data) + 1
 
 
 def member_at(data: bytes) -> Member | None:

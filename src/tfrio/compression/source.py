@@ -277,7 +277,7 @@ class InflateSource:
     def _inflate_member(self, data: bytes, header: Header) -> tuple[_Item, int]:
         place = self._inflater.input
         start = place.offset
-        place.take(len(data))
+        place.skip(len(data))
         future: Future[bytes]
         if self._thread is None:
             future = Future()

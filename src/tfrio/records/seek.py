@@ -134,7 +134,7 @@ def _rest_of_member(inflater: Inflater, bit: int, window: bytes) -> Iterator[byt
     """Inflate from within a member to its end, and step over its trailer."""
     stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE, zdict=window)
     source = inflater.input
-    fed = source.take(1)
+    fed: bytes | memoryview = source.take(1)
     fed = _primed(fed[0], bit) if bit and fed else fed
     while not stream.eof:
         try:

@@ -61,6 +61,10 @@ class BinaryReader(Protocol):
         """Fill the start of ``buffer``; 0 at the end. May be short."""
         ...
 
+    def read(self, length: int, /) -> bytes:
+        """Return the next bytes in order, at most ``length``; ``b""`` at the end. May be short."""
+        ...
+
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, fewer at the end. Safe from several threads."""
         ...
@@ -135,6 +139,10 @@ class LocalReader:
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of ``buffer``; may be short."""
         return self._file.readinto(buffer) or 0
+
+    def read(self, length: int, /) -> bytes:
+        """Return the next bytes, at most ``length``; may be short."""
+        return self._file.read(length) or b""
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, fewer at the end."""
@@ -214,16 +222,21 @@ class ObjectReader:
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of ``buffer`` from the current block, fetching the next when empty."""
+        piece = self.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def read(self, length: int, /) -> bytes:
+        """Return the next bytes of the current block, fetching the next one when it is used up."""
         if not self._block:
             with self._lock:
                 if self.seekable:
                     self._file.seek(self._position)
-                self._block = memoryview(self._file.read(max(REMOTE_BLOCK, len(buffer))) or b"")
-        got = min(len(buffer), len(self._block))
-        buffer[:got] = self._block[:got]
-        self._block = self._block[got:]
-        self._position += got
-        return got
+                self._block = memoryview(self._file.read(max(REMOTE_BLOCK, length)) or b"")
+        piece = bytes(self._block[:length])
+        self._block = self._block[length:]
+        self._position += len(piece)
+        return piece
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, fewer at the end."""
