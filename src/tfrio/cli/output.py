@@ -131,19 +131,19 @@ def progress(what: str, unit: str) -> Iterator[Callable[[int, int], None] | None
     from rich.console import Console
     from rich.progress import (
         BarColumn,
+        DownloadColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
         TextColumn,
         TimeRemainingColumn,
+        TransferSpeedColumn,
     )
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-    )
+    count: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TextColumn(unit))
+    if unit == "bytes":
+        count = (DownloadColumn(), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), *count, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ from tfrio.cli.output import console, emit_json, json_option, new_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+    from rich.text import Text
 
     from tfrio.cli.demo.result import Account
     from tfrio.cli.demo.road import Road
@@ -53,7 +57,7 @@ def demo_command(folder: Path, *, as_json: bool) -> None:
         steps[name] = step()
         if not as_json:
             spent = time.perf_counter() - began
-            out.print(f"{number}/8 {name:<8} {steps[name]}. [{spent:.1f} s]")
+            out.print(_step_line(out, f"{number}/8 {name:<8}", f"{steps[name]}. [{spent:.1f} s]"))
     account = account_of(road)
     if as_json:
         emit_json({"folder": folder, "steps": steps, "account": account})
@@ -73,6 +77,17 @@ def _steps(road: Road) -> Iterator[tuple[str, Callable[[], str]]]:
     yield "predict", road.predict
     yield "map", lambda: back_to_the_map(road)
     yield "picture", lambda: draw_picture(road, account_of(road))
+
+
+def _step_line(out: Console, label: str, text: str) -> Text | str:
+    """Lay out one step: on a terminal wrapped beside its label, elsewhere one plain line."""
+    if not out.is_terminal:
+        return f"{label} {text}"
+    from rich.text import Text
+
+    beside = textwrap.wrap(text, max(out.width - len(label) - 1, 30))
+    line = Text(f"{label} ", style="bold")
+    return line.append(f"\n{' ' * (len(label) + 1)}".join(beside), style="not bold")
 
 
 def _tell(folder: Path, account: Account) -> None:
