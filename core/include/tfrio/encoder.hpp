@@ -13,11 +13,11 @@ namespace tfrio {
 /// A column to write; the arrays are those of ColumnArrays. Empty spans stand for arrays that are
 /// not in use; an empty `present` means that the feature is present in every row.
 struct ColumnView {
-  Bytes values;  // float32, int64 or bytes, flat
-  std::span<const std::int64_t> byte_offsets;
-  std::span<const std::int64_t> value_offsets;
-  std::span<const std::int64_t> step_offsets;
-  std::span<const std::uint8_t> present;
+  Bytes values{};  // float32, int64 or bytes, flat
+  std::span<const std::int64_t> byte_offsets{};
+  std::span<const std::int64_t> value_offsets{};
+  std::span<const std::int64_t> step_offsets{};
+  std::span<const std::uint8_t> present{};
   std::int64_t count = -1;  // values in each row (or step), -1: see value_offsets
 };
 

@@ -27,7 +27,7 @@ enum class Place : std::uint8_t {
 
 /// A feature that is asked for, or written.
 struct FeatureSpec {
-  std::string name;
+  std::string name{};
   Kind kind = Kind::floats;
   std::int64_t count = -1;  // values in every record (or step), -1: any number
   Place place = Place::context;

@@ -13,7 +13,7 @@ namespace tfrio {
 
 /// What a survey found out about one feature. Records are counted from the survey's start.
 struct FeatureSurvey {
-  std::string name;
+  std::string name{};
   Place place = Place::context;
   std::int64_t present = 0;                       // records in which the feature stands
   std::int64_t kindless = 0;                      // values (records, or steps) without a kind
