@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tfrio.geo.arrays import array_source
     from tfrio.geo.assemble import import_image
+    from tfrio.geo.assemble_open import open_export
+    from tfrio.geo.assemble_predictions import PredictionWriter, write_predictions
+    from tfrio.geo.assemble_quicklook import quicklook
+    from tfrio.geo.assemble_report import ImportReport
+    from tfrio.geo.assemble_upload import upload_manifest, upload_manifests
     from tfrio.geo.export import export_image, export_images
     from tfrio.geo.grid import PatchGrid
     from tfrio.geo.labels import Labels
@@ -21,34 +26,48 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ExportReport",
+    "ImportReport",
     "Labels",
     "Manifest",
     "Mixer",
     "PatchGrid",
     "PatchesAt",
+    "PredictionWriter",
     "Split",
     "array_source",
     "export_image",
     "export_images",
     "import_image",
+    "open_export",
+    "quicklook",
     "read_manifest",
     "read_mixer",
+    "upload_manifest",
+    "upload_manifests",
+    "write_predictions",
 ]
 
 _HOMES = {
     "ExportReport": "report",
+    "ImportReport": "assemble_report",
     "Labels": "labels",
     "Manifest": "manifest",
     "Mixer": "mixer",
     "PatchGrid": "grid",
     "PatchesAt": "points",
+    "PredictionWriter": "assemble_predictions",
     "Split": "points",
     "array_source": "arrays",
     "export_image": "export",
     "export_images": "export",
     "import_image": "assemble",
+    "open_export": "assemble_open",
+    "quicklook": "assemble_quicklook",
     "read_manifest": "manifest",
     "read_mixer": "mixer",
+    "upload_manifest": "assemble_upload",
+    "upload_manifests": "assemble_upload",
+    "write_predictions": "assemble_predictions",
 }
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from tfrio.errors import TfrioWarning, UsageError
 from tfrio.geo.assemble_area import pixel_area
 from tfrio.geo.assemble_blend import Blend
+from tfrio.geo.assemble_inputs import CheckRule, check_orientation
 from tfrio.geo.assemble_layout import Layout
 from tfrio.geo.assemble_place import Finish, Job, Tally, place_blended, place_cropped
 from tfrio.geo.assemble_plan import Image, Part, Request, coarse, plan_image, prepare
+from tfrio.geo.assemble_quicklook import quicklook as draw
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_report import ClassArea, ImportReport
 from tfrio.geo.assemble_target import north_up, resolve_target
@@ -58,6 +60,9 @@ def import_image(
     compress: str = "deflate",
     cog: bool = False,
     workers: int = 1,
+    inputs: PathsLike | None = None,
+    check: CheckRule = "warn",
+    quicklook: PathLike | bool = False,
 ) -> ImportReport:
     """Write predictions, one record a patch, as a GeoTIFF in the place they were exported from.
 
@@ -100,6 +105,11 @@ def import_image(
         compress: ``"deflate"``, ``"zstd"``, ``"lzw"`` or ``"none"``.
         cog: Write a Cloud Optimized GeoTIFF, with overviews.
         workers: Threads that compress.
+        inputs: Shards of the export, to compare the predictions with; by default those beside the
+            manifest, if they are there.
+        check: What to do where the predictions fit the inputs better when transposed or flipped:
+            ``"warn"``, ``"error"`` or ``"off"``.
+        quicklook: Where to write a small PNG of the raster; True puts it beside the raster.
 
     Returns:
         The account: patches placed, pixels covered, masked and missing, hectares per class.
@@ -115,6 +125,7 @@ def import_image(
         ("layout", layout, get_args(Layout)),
         ("orientation", orientation, ("north-up", "keep")),
         ("extent", extent, ("covered", "source")),
+        ("check", check, get_args(CheckRule)),
     ):
         _check_choice(name, value, choices)
     palette = Palette.of(class_names, colors)
@@ -132,6 +143,8 @@ def import_image(
         prepare(given, resolve_target(export, given, crs=crs, whole=extent == "source"), request)
         for given, export in _pairs(predictions, mixer)
     ]
+    for part in parts:
+        check_orientation(part, inputs, argmax=argmax, rule=check)
     image = plan_image(
         parts, argmax=argmax, dtype=dtype, nodata=nodata, blend=blend, named=bool(palette.names)
     )
@@ -141,7 +154,16 @@ def import_image(
     tally = _write(
         os.fspath(out), parts, image, look, blend=blend, argmax=argmax, mask=mask, fills=fills
     )
-    return _report(os.fspath(out), parts, image, look, tally)
+    report = _report(os.fspath(out), parts, image, look, tally)
+    return report if quicklook is False else _with_quicklook(report, look, quicklook)
+
+
+def _with_quicklook(report: ImportReport, look: RasterLook, place: PathLike | bool) -> ImportReport:
+    """Draw the raster beside it, or where asked."""
+    path = f"{os.path.splitext(report.path)[0]}.png" if place is True else str(place)  # noqa: PTH122
+    classes = True if report.classes else None
+    draw(report.path, path, classes=classes, colors=look.palette.colors or None)
+    return replace(report, quicklook=path)
 
 
 def _look(image: Image, first: Part, *, orientation: str, palette: Palette) -> RasterLook:

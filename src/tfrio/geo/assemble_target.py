@@ -22,7 +22,7 @@ from tfrio.geo.naming import group_exports
 from tfrio.types import XY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -62,6 +62,10 @@ class Places(Protocol):
         """Return the pixels to take from this patch, so that none is taken twice."""
         ...
 
+    def touching(self, window: Window) -> Iterable[int]:
+        """Return the patches that may have pixels in a window."""
+        ...
+
 
 @dataclass(frozen=True)
 class GridPlaces:
@@ -92,6 +96,17 @@ class GridPlaces:
         left, right = self._spans[0][column]
         top, bottom = self._spans[1][row]
         return Window(left, top, right - left, bottom - top)
+
+    def touching(self, window: Window) -> Iterable[int]:
+        """Return the patches that have pixels in a window."""
+        across, down = self._spans
+        columns = _meeting(across, window.column, window.right)
+        rows = _meeting(down, window.row, window.bottom)
+        return (row * len(across) + column for row in rows for column in columns)
+
+
+def _meeting(spans: Sequence[tuple[int, int]], start: int, stop: int) -> list[int]:
+    return [index for index, (first, last) in enumerate(spans) if first < stop and last > start]
 
 
 def kept_spans(axis: Axis) -> list[tuple[int, int]]:
@@ -138,6 +153,10 @@ class PointPlaces:
     def kept(self, index: int) -> Window:
         """Return the pixels of the patch inside the raster."""
         return self.window(index).clipped(self.size)
+
+    def touching(self, window: Window) -> Iterable[int]:
+        """Return every patch: points have no order."""
+        return range(self.total)
 
 
 @dataclass(frozen=True)

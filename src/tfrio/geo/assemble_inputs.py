@@ -1,0 +1,132 @@
+"""Compare predictions with the inputs they were made from, where those are at hand."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tfrio import storage
+from tfrio.errors import GeoError, TfrioWarning
+from tfrio.examples.decode import read
+from tfrio.geo.assemble_check import score_orientations
+from tfrio.geo.assemble_layout import planes, read_layout
+from tfrio.geo.assemble_place import read_patches
+from tfrio.records.names import base_name
+from tfrio.records.shards import expand
+from tfrio.types import XY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tfrio.geo.assemble_check import Fit
+    from tfrio.geo.assemble_plan import Part
+    from tfrio.geo.assemble_target import Target
+    from tfrio.types import PathsLike
+
+__all__ = ["CheckRule", "check_orientation"]
+
+CheckRule: TypeAlias = Literal["warn", "error", "off"]
+# So many patches of a usual export hold millions of pixels; the comparison takes under a second.
+_PATCHES = 48
+
+
+def check_orientation(
+    part: Part, inputs: PathsLike | None, *, argmax: bool, rule: CheckRule
+) -> Fit | None:
+    """Say whether predictions would fit their inputs better in another orientation.
+
+    Args:
+        part: The predictions.
+        inputs: Shards of the export; None takes those beside the manifest, if there.
+        argmax: Whether the bands are scores of classes.
+        rule: What to do where another orientation fits better.
+
+    Returns:
+        How well each orientation fits; None where nothing can be compared.
+
+    Raises:
+        GeoError: ``rule`` is ``"error"`` and another orientation fits clearly better.
+    """
+    files = _input_files(part.target, inputs)
+    if rule == "off" or not files or set(files) & set(part.survey.paths):
+        return None
+    if part.plan.scale != XY(1, 1) or min(part.target.patch.x, part.target.patch.y) < 2:
+        return None
+    known = _input_patches(files, part.target)
+    pairs = _predicted(part, known, argmax=argmax) if known else []
+    if not pairs:
+        return None
+    seen = np.stack([known[index] for index, _ in pairs])
+    fit = score_orientations(seen, np.stack([band for _, band in pairs]))
+    if fit.doubtful:
+        _tell(part, fit, rule)
+    return fit
+
+
+def _tell(part: Part, fit: Fit, rule: CheckRule) -> None:
+    text = (
+        f"{part.survey.files[0].path}: the predictions fit their inputs better when "
+        f"{fit.best}: {fit.scores[fit.best]:.2f} bits a pixel in common with the inputs, as given "
+        f"{fit.scores['as given']:.2f}. Arrays are (height, width), rows from the north; write "
+        "them with tfrio.geo.write_predictions, or pass check='off' if they are right"
+    )
+    if rule == "error":
+        raise GeoError(text, path=part.survey.files[0].path)
+    warnings.warn(text, TfrioWarning, stacklevel=4)
+
+
+def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
+    """Return the shards of the export that are at hand, in order from the first."""
+    if inputs is not None:
+        return expand(inputs)
+    if target.manifest is None or target.prefix is None:
+        return []
+    folder = target.prefix[: len(target.prefix) - len(base_name(target.prefix))]
+    names = [folder + shard.name for shard in target.manifest.shards]
+    return list(itertools.takewhile(lambda name: storage.size_of(name) is not None, names))
+
+
+def _input_patches(files: Sequence[str], target: Target) -> dict[int, NDArray[Any]]:
+    """Return bands (bands, height, width) of the first patches of the export, by index."""
+    found = {}
+    rows = itertools.islice(read(list(files)), _PATCHES)
+    for index, row in zip(target.written, rows, strict=False):
+        bands = [band for name, value in row.items() for band in _bands(name, value, target)]
+        if bands:
+            found[index] = np.stack(bands)
+    return found
+
+
+def _bands(name: str, value: Any, target: Target) -> list[NDArray[Any]]:
+    """Return the planes of a feature, none where it is no patch."""
+    flat = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
+    if not isinstance(flat, np.ndarray) or flat.dtype.kind not in "iuf" or flat.size < 2:
+        return []
+    try:
+        reading = read_layout(name, flat.size, target.patch, kernel=target.kernel)
+    except GeoError:
+        return []
+    if reading.scale != XY(1, 1):
+        return []
+    return list(planes(flat[None], reading)[0].astype(np.float32))
+
+
+def _predicted(
+    part: Part, known: dict[int, NDArray[Any]], *, argmax: bool
+) -> list[tuple[int, NDArray[Any]]]:
+    """Return the predictions of the known patches, by index."""
+    wanted = set(known)
+    pairs = []
+    patches = read_patches(part.survey.paths, part.plan)
+    for index, bands in zip(part.order.tolist(), patches, strict=True):
+        if index in wanted:
+            wanted.discard(index)
+            pairs.append((index, bands.argmax(axis=0) if argmax else bands[0].copy()))
+        if not wanted:
+            break
+    return pairs

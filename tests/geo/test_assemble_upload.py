@@ -1,0 +1,136 @@
+"""Manifests for Earth Engine's upload, checked against a copy of their form."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.geo.predictions import MIX_A, tile, write
+from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.geo.assemble_upload import upload_manifest, upload_manifests
+from tfrio.geo.mixer import write_mixer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASSETS, URI = "projects/p/assets/maps", "gs://bucket/run"
+# The fields of an image manifest that files of one export may have, with their types.
+FORM = {
+    "name": str,
+    "tilesets": list,
+    "bands": list,
+    "missingData": dict,
+    "maskBands": list,
+    "pyramidingPolicy": str,
+    "properties": dict,
+    "startTime": str,
+    "endTime": str,
+}
+
+
+def check(manifest: dict[str, Any]) -> None:
+    """Hold a manifest against the form."""
+    for key, value in manifest.items():
+        assert isinstance(value, FORM[key]), key
+    (tileset,) = manifest["tilesets"]
+    assert set(tileset) == {"id", "sources"}
+    (source,) = tileset["sources"]
+    assert set(source) == {"uris"}
+    assert all(isinstance(uri, str) for uri in source["uris"])
+    for band in manifest.get("bands", []):
+        assert set(band) == {"id", "tilesetId", "tilesetBandIndex"}
+    assert set(manifest.get("missingData", {})) <= {"values"}
+
+
+def export(folder: Path, prefix: str, shards: int = 2, *, mixer: bool = True) -> None:
+    for shard in range(shards):
+        rows = [{"class": tile(shard).ravel(), "p": np.zeros(12, np.float32)}]
+        write(folder / f"{prefix}-{shard:05d}.tfrecord.gz", rows)
+    if mixer:
+        write_mixer(folder / f"{prefix}-mixer.json", MIX_A)
+
+
+def test_three_exports_make_three_manifests(tmp_path: Path) -> None:
+    for prefix in ("a", "b", "c"):
+        export(tmp_path, prefix)
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI + "/", pyramiding="MODE", nodata=-9999)
+    assert not plan.problems
+    assert len(plan.manifests) == 3
+    manifest = json.loads((tmp_path / "b-upload.json").read_text())
+    check(manifest)
+    assert manifest == plan.manifests[str(tmp_path / "b-upload.json")]
+    assert manifest["name"] == f"{ASSETS}/b"
+    assert manifest["tilesets"][0]["sources"][0]["uris"] == [
+        f"{URI}/b-00000.tfrecord.gz",
+        f"{URI}/b-00001.tfrecord.gz",
+        f"{URI}/b-mixer.json",
+    ]
+    assert manifest["missingData"] == {"values": [-9999]}
+    assert [band["id"] for band in manifest["bands"]] == ["class", "p"]
+    assert "earthengine upload image --manifest" in str(plan)
+    assert plan.as_dict()["problems"] == ()
+
+
+def test_what_cannot_be_uploaded_is_listed(tmp_path: Path) -> None:
+    export(tmp_path, "good")
+    export(tmp_path, "no-mixer", mixer=False)
+    export(tmp_path, "gap", shards=3)
+    (tmp_path / "gap-00001.tfrecord.gz").unlink()
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI)
+    assert list(plan.manifests) == [str(tmp_path / "good-upload.json")]
+    gap, mixer = sorted(plan.problems)
+    assert "gap: shard 00001 is missing" in gap
+    assert "no-mixer has no mixer" in mixer
+    again = upload_manifests(
+        tmp_path, assets=ASSETS, uri=URI, mixer="good-mixer.json", out=tmp_path, bands=["x", "y"]
+    )
+    assert len(again.manifests) == 2
+    manifest = again.manifests[str(tmp_path / "no-mixer-upload.json")]
+    assert manifest["tilesets"][0]["sources"][0]["uris"][-1] == f"{URI}/good-mixer.json"
+    assert manifest["bands"][1] == {"id": "y", "tilesetId": "ts", "tilesetBandIndex": 1}
+    lost = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="lost-mixer.json")
+    assert any("the mixer lost-mixer.json is not in the folder" in p for p in lost.problems)
+
+
+def test_a_folder_without_shards(tmp_path: Path) -> None:
+    with pytest.raises(GeoError, match="no TFRecord file here"):
+        upload_manifests(tmp_path, assets=ASSETS, uri=URI)
+
+
+def test_one_manifest() -> None:
+    manifest = upload_manifest(
+        "projects/p/assets/x",
+        ["gs://b/p.TFRecord"],
+        "gs://b/mixer.json",
+        last_band_alpha=True,
+        properties={"model": 3},
+        start_time="2020-01-01T00:00:00Z",
+        end_time="2021-01-01T00:00:00Z",
+    )
+    check(manifest)
+    assert manifest["maskBands"] == [{"tilesetId": "ts"}]
+    assert "bands" not in manifest
+    each = upload_manifest("a", ["p.tfrecord"], "m.json", nodata=[0, 255])
+    assert each["missingData"] == {"values": [0, 255]}
+
+
+def test_names_the_service_does_not_know_are_warned_of() -> None:
+    with pytest.warns(TfrioWarning, match=r"gs://b/pred\.tfr: Earth Engine takes files as shards"):
+        upload_manifest("a", ["gs://b/pred.tfr"], "m.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"nodata": 0, "last_band_alpha": True}, "exclude each other"),
+        ({"pyramiding": "MAX"}, "MEAN, MODE or SAMPLE"),
+        ({"uris": []}, "no file to upload"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], text: str) -> None:
+    uris = options.pop("uris", ["p.tfrecord"])
+    with pytest.raises(UsageError, match=text):
+        upload_manifest("a", uris, "m.json", **options)
