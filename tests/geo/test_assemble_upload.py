@@ -104,7 +104,7 @@ def test_one_manifest() -> None:
     manifest = upload_manifest(
         "projects/p/assets/x",
         ["gs://b/p.TFRecord"],
-        "gs://b/mixer.json",
+        mixer="gs://b/mixer.json",
         last_band_alpha=True,
         properties={"model": 3},
         start_time="2020-01-01T00:00:00Z",
@@ -113,13 +113,13 @@ def test_one_manifest() -> None:
     check(manifest)
     assert manifest["maskBands"] == [{"tilesetId": "ts"}]
     assert "bands" not in manifest
-    each = upload_manifest("a", ["p.tfrecord"], "m.json", nodata=[0, 255])
+    each = upload_manifest("a", ["p.tfrecord"], mixer="m.json", nodata=[0, 255])
     assert each["missingData"] == {"values": [0, 255]}
 
 
 def test_names_the_service_does_not_know_are_warned_of() -> None:
     with pytest.warns(TfrioWarning, match=r"gs://b/pred\.tfr: Earth Engine takes files as shards"):
-        upload_manifest("a", ["gs://b/pred.tfr"], "m.json")
+        upload_manifest("a", ["gs://b/pred.tfr"], mixer="m.json")
 
 
 @pytest.mark.parametrize(
@@ -133,4 +133,4 @@ def test_names_the_service_does_not_know_are_warned_of() -> None:
 def test_wrong_options(options: dict[str, Any], text: str) -> None:
     uris = options.pop("uris", ["p.tfrecord"])
     with pytest.raises(UsageError, match=text):
-        upload_manifest("a", uris, "m.json", **options)
+        upload_manifest("a", uris, mixer="m.json", **options)

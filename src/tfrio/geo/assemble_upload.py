@@ -58,8 +58,8 @@ class UploadPlan:
 def upload_manifest(
     asset: str,
     uris: Sequence[str],
-    mixer: str,
     *,
+    mixer: str,
     bands: Sequence[str] | None = None,
     pyramiding: Pyramiding = "MEAN",
     nodata: float | Sequence[float] | None = None,
@@ -182,7 +182,7 @@ def upload_manifests(
         manifest = upload_manifest(
             f"{assets.rstrip('/')}/{prefix}",
             [f"{place}/{name}" for name in export.shards],
-            f"{place}/{own}",
+            mixer=f"{place}/{own}",
             bands=bands or _features(Path(os.fspath(folder)) / export.shards[0]),
             pyramiding=pyramiding,
             nodata=nodata,
