@@ -91,7 +91,8 @@ class CompressedDataError(CorruptRecordError):
     """Compressed data is damaged; ``offset`` counts bytes of the compressed file.
 
     ``code`` is ``"cut"``, ``"checksum"``, ``"data"`` or ``"tail"``. After a ``resumable`` one,
-    whose block ends at a known place, reading goes on behind the block.
+    whose block ends at a known place, reading goes on behind the block; ``expected`` then holds the
+    uncompressed bytes of the block and ``got`` its number of records, by its header.
     """
 
     def __init__(
@@ -102,10 +103,11 @@ class CompressedDataError(CorruptRecordError):
         offset: int | None = None,
         field: str | None = None,
         expected: int | None = None,
+        got: int | None = None,
         code: str = "data",
         resumable: bool = False,
     ) -> None:
-        super().__init__(message, path=path, offset=offset, field=field, expected=expected)
+        super().__init__(message, path=path, offset=offset, field=field, expected=expected, got=got)
         self.code = code
         self.resumable = resumable
 
@@ -258,9 +260,7 @@ def from_fault(
     """
     if fault.field:
         whole = record if whole is None else whole
-        return _framing_error(
-            fault, path, record, offset, whole, fault.got if got is None else got
-        )
+        return _framing_error(fault, path, record, offset, whole, fault.got if got is None else got)
     name = fault.feature.decode("utf-8", "backslashreplace")
     where = f"{path}, record {record} at offset {offset}"
     place: dict[str, Any] = {

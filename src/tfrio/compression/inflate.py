@@ -232,8 +232,8 @@ def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> byte
     Raises:
         CompressedDataError: Damaged; ``resumable``, as the next block's place is known.
     """
-    told = header.member.usize if header.member else -1
-    size = told if told >= 0 else int.from_bytes(data[-4:], "little")
+    told = header.member if header.member and header.member.records >= 0 else None
+    size = told.usize if told else int.from_bytes(data[-4:], "little")
     problem, piece = "", b""
     try:
         piece = igzip_lib.decompress(data, flag=igzip_lib.DECOMP_GZIP, bufsize=max(size, 1))
@@ -248,6 +248,8 @@ def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> byte
             path=name,
             offset=start,
             field="gzip",
+            expected=told.usize if told else None,
+            got=told.records if told else None,
             code="data",
             resumable=True,
         )

@@ -84,6 +84,16 @@ class Damage:
 
     def error(self) -> CorruptRecordError:
         """Return the exception to raise for this damage."""
+        if self.compressed_offset is not None:
+            packed = CompressedDataError(
+                self.message,
+                path=self.path,
+                offset=self.compressed_offset,
+                field=self.field,
+                code=self.code.partition("-")[2],
+            )
+            packed.record = self.record
+            return packed
         return CorruptRecordError(
             self.message,
             path=self.path,

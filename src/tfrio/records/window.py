@@ -211,4 +211,6 @@ def open_window(source: ChunkSource, size: int, start: int) -> Window:
     if (source.remaining or 0) >= _WORTH_MAPPING:
         source.close()
         return MappedWindow(local_path(source.name), start)
+    if source.remaining is not None:
+        size = min(size, source.remaining + 1)  # one more, so that the first read meets the end
     return BufferWindow(source, size)

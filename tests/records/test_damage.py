@@ -1,0 +1,261 @@
+"""The damage model: every flip is reported, every cut, insertion and deletion recovers soundly."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.records import golden
+from tests.records.golden import PAYLOADS, THREE, put
+from tfrio.errors import CompressedDataError, CorruptRecordError, NotTFRecordError, TfrioError
+from tfrio.records.damage import Damage
+from tfrio.records.reader import read_records
+from tfrio.records.writer import RecordWriter
+
+
+def survivors(path: Path) -> tuple[list[bytes], list[Damage]]:
+    """Return sound payloads and damages, in order."""
+    events = list(read_records(path, errors="return"))
+    sound = [e for e in events if isinstance(e, bytes)]
+    return sound, [e for e in events if isinstance(e, Damage)]
+
+
+def test_every_one_of_the_1104_bit_flips_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "flip"
+    reported = 0
+    for bit in range(len(THREE) * 8):
+        path.write_bytes(golden.flipped(THREE, bit // 8, 1 << bit % 8))
+        try:
+            list(read_records(path))
+        except TfrioError:
+            reported += 1
+    assert reported == 1104
+
+
+def test_every_bit_flip_of_a_blocked_gzip_file_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "blocked.tfrecord.gz"
+    with RecordWriter(path) as writer:
+        for payload in PAYLOADS:
+            writer.write(payload)
+    whole = path.read_bytes()
+    silent = 0
+    for bit in range(len(whole) * 8):
+        path.write_bytes(golden.flipped(whole, bit // 8, 1 << bit % 8))
+        try:
+            got = list(read_records(path, threads=1))
+        except TfrioError:
+            continue
+        assert got == list(PAYLOADS)
+        silent += 1
+    assert silent <= 8  # deflate leaves a few bits without a meaning, such as the last ones
+
+
+def test_a_broken_length_checksum_is_told_as_such_and_costs_only_the_header(
+    tmp_path: Path,
+) -> None:
+    sound, (damage,) = survivors(put(tmp_path, "a", golden.LENGTH_CRC_FLIP))
+    assert sound == [PAYLOADS[0], PAYLOADS[2]]
+    assert (damage.code, damage.offset, damage.record) == ("length-crc", 46, 1)
+    assert damage.repairable
+    assert damage.payload == PAYLOADS[1]
+
+
+def test_a_broken_length_is_repairable_as_the_next_record_bounds_the_payload(
+    tmp_path: Path,
+) -> None:
+    sound, (damage,) = survivors(put(tmp_path, "a", golden.LENGTH_FLIP))
+    assert sound == [PAYLOADS[0], PAYLOADS[2]]
+    assert damage.payload == PAYLOADS[1]
+
+
+def test_a_broken_length_in_the_last_record_is_bounded_by_the_end(tmp_path: Path) -> None:
+    sound, (damage,) = survivors(put(tmp_path, "a", golden.flipped(THREE, 92)))
+    assert sound == list(PAYLOADS[:2])
+    assert damage.payload == PAYLOADS[2]
+    assert damage.resumed is None
+
+
+def test_zero_padding_is_one_damage_and_no_phantom_records(tmp_path: Path) -> None:
+    sound, (damage,) = survivors(put(tmp_path, "a", golden.ZERO_TAIL))
+    assert sound == list(PAYLOADS)
+    assert (damage.offset, damage.lost, damage.resumed) == (138, 4096, None)
+
+
+def test_junk_between_records_is_stepped_over(tmp_path: Path) -> None:
+    sound, (damage,) = survivors(put(tmp_path, "a", golden.JUNK_BETWEEN))
+    assert sound == list(PAYLOADS)
+    assert (damage.offset, damage.lost, damage.resumed) == (46, 37, 83)
+
+
+def test_an_impossible_length_in_the_middle_hides_nothing_behind_it(tmp_path: Path) -> None:
+    for length in (1 << 50, 1 << 35):
+        data = golden.FRAMES[0] + golden.header(length) + golden.FRAMES[1] + golden.FRAMES[2]
+        sound, (damage,) = survivors(put(tmp_path, "a", data))
+        assert sound == list(PAYLOADS)
+        assert (damage.offset, damage.resumed) == (46, 58)
+
+
+def test_a_cut_payload_that_holds_records_does_not_bring_them_up(tmp_path: Path) -> None:
+    nested = golden.frame(THREE + b"tail")
+    sound, (damage,) = survivors(put(tmp_path, "a", THREE + nested[:-7]))
+    assert sound == list(PAYLOADS)
+    assert damage.code == "payload-cut"
+    assert damage.resumed is None
+
+
+def test_a_flipped_bit_in_a_payload_that_holds_records_does_not_bring_them_up(
+    tmp_path: Path,
+) -> None:
+    nested = golden.frame(THREE + b"tail")
+    data = golden.FRAMES[0] + golden.flipped(nested, len(nested) - 6) + golden.FRAMES[1]
+    sound, (damage,) = survivors(put(tmp_path, "a", data))
+    assert sound == [PAYLOADS[0], PAYLOADS[1]]
+    assert damage.lost == len(nested)
+
+
+def test_bytes_deleted_in_a_payload_do_not_cost_the_record_behind(tmp_path: Path) -> None:
+    data = THREE[:60] + THREE[65:]
+    sound, damages = survivors(put(tmp_path, "a", data))
+    assert sound == [PAYLOADS[0], PAYLOADS[2]]
+    assert [d.code for d in damages] == ["payload-crc"]
+
+
+def test_two_damaged_records_in_a_row_are_two_damages(tmp_path: Path) -> None:
+    data = golden.flipped(golden.flipped(THREE, 60), 20)
+    sound, damages = survivors(put(tmp_path, "a", data))
+    assert sound == [PAYLOADS[2]]
+    assert [(d.record, d.offset) for d in damages] == [(0, 0), (1, 46)]
+
+
+frames_of = st.lists(st.binary(max_size=80), min_size=1, max_size=8).map(
+    lambda payloads: [golden.frame(p) for p in payloads]
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[list[bytes], bytes, range]:
+    """Return frames, the damaged file, and which original bytes the damage touched."""
+    frames = draw(frames_of)
+    data = b"".join(frames)
+    how = draw(st.sampled_from(["cut", "flip", "insert", "delete"]))
+    at = draw(st.integers(0, len(data) - 1))
+    size = draw(st.integers(1, 64))
+    if how == "cut":
+        return frames, data[:at], range(at, len(data))
+    if how == "flip":
+        return frames, golden.flipped(data, at, 1 << draw(st.integers(0, 7))), range(at, at + 1)
+    if how == "insert":
+        junk = random.Random(at).randbytes(size)
+        return frames, data[:at] + junk + data[at:], range(at, at)
+    return frames, data[:at] + data[at + size :], range(at, min(at + size, len(data)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(case=damaged(), packed=st.booleans())
+def test_no_untouched_record_is_lost_and_none_is_invented(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[list[bytes], bytes, range], packed: bool
+) -> None:
+    frames, data, touched = case
+    path = tmp_path_factory.mktemp("d") / "a"
+    path.write_bytes(gzip.compress(data, 1) if packed else data)
+    try:
+        sound, damages = survivors(path)
+    except NotTFRecordError:
+        return  # junk at the very start can look like another format
+    written = [f[12:-4] for f in frames]
+    assert len(sound) <= len(written)
+    remaining = iter(written)
+    assert all(payload in remaining for payload in sound), "in order, each at most once"
+    ends = [sum(map(len, frames[: i + 1])) for i in range(len(frames))]
+    begins = [0, *ends[:-1]]
+    untouched = [
+        f[12:-4]
+        for f, b, e in zip(frames, begins, ends, strict=True)
+        if touched.stop <= b or touched.start >= e
+    ]
+    left = iter(sound)
+    assert all(payload in left for payload in untouched), "no silent loss"
+    if data != b"".join(frames[: len(sound)]):
+        assert damages
+
+
+GZIP = gzip.compress(b"".join(golden.frame(b"payload %d" % i * 9) for i in range(50)), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "text"),
+    [
+        (GZIP[:-12], "cut", r"gzip data cut at compressed byte \d+ in gzip member 1"),
+        (GZIP[:-3], "cut", "gzip data cut"),
+        (golden.flipped(GZIP, len(GZIP) - 6), "checksum", "gzip checksum mismatch at compressed"),
+        (golden.flipped(GZIP, len(GZIP) - 2), "checksum", "gzip checksum mismatch"),
+        (GZIP + bytes(512), "tail", f"zero bytes after 1 whole gzip member .* {len(GZIP)}"),
+        (GZIP + b"garbage", "tail", f"bytes that are not gzip after 1 whole .* {len(GZIP)}"),
+    ],
+)
+def test_damaged_gzip_is_one_clear_error_after_every_whole_record(
+    tmp_path: Path, content: bytes, code: str, text: str
+) -> None:
+    path = put(tmp_path, "a.gz", content)
+    sound, (damage,) = survivors(path)
+    assert damage.code == f"gzip-{code}"
+    assert damage.compressed_offset is not None
+    assert len(sound) == 50 or code == "cut"
+    with pytest.raises(CompressedDataError, match=text) as caught:
+        list(read_records(path))
+    assert isinstance(caught.value, CorruptRecordError)
+    assert f"{len(sound)} whole records precede" in str(caught.value)
+
+
+def test_cut_zlib_is_named(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", golden.THREE_ZLIB[:-5])
+    with pytest.raises(CompressedDataError, match="zlib data cut at compressed byte"):
+        list(read_records(path))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_damaged_block_of_blocked_gzip_costs_that_block_only(
+    tmp_path: Path, threads: int
+) -> None:
+    path = tmp_path / "a.tfrecord.gz"
+    payloads = [random.Random(i).randbytes(100) for i in range(400)]
+    with RecordWriter(path, block_size=2000) as writer:
+        for payload in payloads:
+            writer.write(payload)
+    whole = path.read_bytes()
+    path.write_bytes(golden.flipped(whole, len(whole) // 2))
+    events = list(read_records(path, errors="return", threads=threads))
+    sound = [e for e in events if isinstance(e, bytes)]
+    (damage,) = [e for e in events if isinstance(e, Damage)]
+    in_a_block = -(-2000 // 116)
+    assert len(sound) == 400 - in_a_block
+    assert damage.lost == in_a_block * 116
+    first = damage.offset // 116
+    assert sound == payloads[:first] + payloads[first + in_a_block :]
+
+
+def test_a_claim_past_the_end_of_a_large_file_is_judged_without_reading_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(golden.FRAMES[0] + golden.header(1 << 39) + golden.FRAMES[1])
+        file.truncate(80 << 20)
+        file.seek(0, 2)
+        file.write(golden.FRAMES[2])
+    sound, damages = survivors(path)
+    assert sound == list(PAYLOADS)
+    assert [d.code for d in damages] == ["payload-cut", "length-crc"]
+    assert damages[0].got == (80 << 20) + 46 - 46 - 12
+
+
+def test_no_warning_when_nothing_was_skipped(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(read_records(put(tmp_path, "a", THREE), errors="skip"))) == 3
