@@ -35,11 +35,11 @@ def object_array(values: list[bytes]) -> npt.NDArray[np.object_]:
 
 def _even(offsets: _Offsets) -> int:
     """Return the length that all lists share, -1 where they differ."""
-    rows = len(offsets) - 1
-    length, rest = divmod(int(offsets[-1]), rows)
-    if rest or not np.array_equal(
-        offsets, np.arange(0, int(offsets[-1]) + 1, length or 1)[: rows + 1]
-    ):
+    rows, total = len(offsets) - 1, int(offsets[-1])
+    length, rest = divmod(total, rows)
+    if rows == 1:
+        return length
+    if rest or not np.array_equal(offsets, np.arange(rows + 1) * length):
         return -1
     return length
 
