@@ -85,6 +85,8 @@ class Frames(NamedTuple):
     buffers: list[Any]
     which: NDArray[np.int32]
     starts: Int64
+    adjacent: bool
+    """Whether records that follow each other in their file do so in their buffer, too."""
 
 
 def run_length(source: RecordSource) -> int:
@@ -233,22 +235,24 @@ class Sources:
                 which[chosen] = len(buffers)
                 starts[chosen] = places[records[chosen]]
                 buffers.append(buffer)
+        frames = Frames(buffers, which, starts, adjacent=True)
         if self.mapped:
-            return Frames(buffers, which, starts)
-        self._fetch_stretches(picks.file, records, together, Frames(buffers, which, starts))
-        return Frames(buffers, which, starts)
+            return frames
+        adjacent = self._fetch_stretches(picks.file, records, together, frames)
+        return frames._replace(adjacent=adjacent)
 
     def _fetch_stretches(
         self, file: NDArray[np.int32], records: Int64, together: Picks | None, out: Frames
-    ) -> None:
+    ) -> bool:
+        """Fill in the records of files that are not mapped; return ``Frames.adjacent``."""
         wanted = self._stretches(file, records)
         if not wanted:
-            return
+            return True
         if together is None:
             bytes_held = sum(self._stretch_bytes(*key) for key in wanted)
             if bytes_held > HOLD_BYTES:
                 self._copy_out(wanted, records, out)
-                return
+                return False
             kept = set(wanted)
         else:
             kept = set(self._stretches(together.file, self.numbers(together))) | set(wanted)
@@ -258,6 +262,7 @@ class Sources:
             out.which[places] = len(out.buffers)
             out.starts[places] = starts[records[places] - self._edges_of(key[0])[key[1]]]
             out.buffers.append(buffer)
+        return True
 
     def _edges_of(self, file: int) -> Int64:
         if file not in self._edges:
