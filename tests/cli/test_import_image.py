@@ -48,11 +48,13 @@ def test_classes_have_names_and_areas(cli, predictions: Path) -> None:
         *("--mixer", predictions / "out", "--bands", "class", "--dtype", "uint8"),
         *("--nodata", "255", "--class-name", "0=dark", "--class-name", "1=bright"),
         *("--color", "0=#101010", "--color", "1=#f0f0f0"),
+        *("--quicklook", predictions / "look.png"),
     )
     assert done.code == 0
     assert done.json["size"] == [300, 200]
     areas = {row["name"]: row["pixels"] for row in done.json["classes"]}
     assert sum(areas.values()) == 288 * 192 - 600
+    assert (predictions / "look.png").read_bytes().startswith(b"\x89PNG")
     with rasterio.open(out) as file:
         assert file.colormap(1)[1] == (240, 240, 240, 255)
 

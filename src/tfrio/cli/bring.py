@@ -42,6 +42,14 @@ def import_command() -> None:
 @click.option("--compress", type=click.Choice(["deflate", "zstd", "lzw", "none"]))
 @click.option("--cog", is_flag=True, help="Write a Cloud Optimized GeoTIFF.")
 @click.option("--workers", type=int, default=1, help="Threads that compress.")
+@click.option("--inputs", help="Shards of the export, to compare with; default: if beside.")
+@click.option(
+    "--check",
+    type=click.Choice(["warn", "error", "off"]),
+    default="warn",
+    help="Where predictions fit the inputs better transposed or flipped.",
+)
+@click.option("--quicklook", metavar="PNG", help="Also write a small picture of the map.")
 @json_option
 def image_command(predictions: tuple[str, ...], out: str, *, as_json: bool, **options: Any) -> None:
     """Write PREDICTIONS (files, folders, globs; one record a patch) as the GeoTIFF OUT.
@@ -73,6 +81,7 @@ def _image_options(options: dict[str, Any]) -> dict[str, Any]:
     given["class_names"] = _by_class(given.pop("class_name"))
     given["colors"] = _by_class(given.pop("color"))
     given["compress"] = given["compress"] or "deflate"
+    given["quicklook"] = given["quicklook"] or False
     return given
 
 

@@ -28,6 +28,7 @@ _COMMANDS = {
     "index": "tfrio.cli.files",
     "export": "tfrio.cli.export",
     "import": "tfrio.cli.bring",
+    "upload-manifest": "tfrio.cli.upload",
     "convert": "tfrio.cli.convert",
     "extract": "tfrio.cli.convert",
     "split": "tfrio.cli.files",
@@ -47,7 +48,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module: Any = importlib.import_module(_COMMANDS[cmd_name])
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
 
