@@ -12,16 +12,17 @@ from tfrio.examples.columns import Array, BytesColumn
 from tfrio.examples.layout import KIND_NUMBERS, PLACE_NUMBERS, wire_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tfrio.examples.exact import Stored
     from tfrio.examples.schema import Kind, Place
 
-__all__ = ["Encoders", "Target", "WireColumn", "one_list", "one_value", "steps_of"]
+__all__ = ["Encoders", "Target", "WireColumn", "one_list", "one_value", "pieces", "steps_of"]
 
 # protobuf's own limit: readers refuse a message of 2 GiB or more.
 _LARGEST: Final = (1 << 31) - 1
 _FRAME: Final = 16
+_PIECE: Final = 4 << 20
 
 
 class Target(NamedTuple):
@@ -93,7 +94,8 @@ class Encoders:
                 sort=self._sort,
             )
             self._made[sequence, targets] = encoder
-        _check_size(columns)
+        if rows == 1:
+            _check_size(columns)
         encoded = encoder.encode(rows, [_native(column) for column in columns.values()])
         data, ends = encoded.data, encoded.ends
         if data.nbytes > _LARGEST:
@@ -101,6 +103,40 @@ class Encoders:
             if largest > _LARGEST:
                 raise _too_large(largest)
         return data, ends
+
+
+def pieces(
+    rows: int, columns: Mapping[Target, WireColumn]
+) -> Iterator[tuple[int, dict[Target, WireColumn]]]:
+    """Cut a batch into pieces of a few MiB, so that encoding it reuses one piece of memory.
+
+    Args:
+        rows: Number of records.
+        columns: Their columns.
+
+    Yields:
+        Rows and columns of each piece, views of the whole.
+    """
+    size = sum(column.values.nbytes for column in columns.values())
+    step = max(1, int(rows * _PIECE / max(size, 1)))
+    for begin in range(0, rows, step):
+        end = min(begin + step, rows)
+        yield end - begin, {t: _rows_of(c, begin, end) for t, c in columns.items()}
+
+
+def _rows_of(column: WireColumn, begin: int, end: int) -> WireColumn:
+    """Return some rows of a column; offsets keep counting from the start of the values."""
+    values, byte_offsets, value_offsets, step_offsets, present, each = column
+    if present is not None:
+        present = present[begin:end]
+    if step_offsets is not None:
+        return column._replace(step_offsets=step_offsets[begin : end + 1], present=present)
+    if value_offsets is not None:
+        return column._replace(value_offsets=value_offsets[begin : end + 1], present=present)
+    first, last = begin * each, end * each
+    if byte_offsets is not None:
+        return column._replace(byte_offsets=byte_offsets[first : last + 1], present=present)
+    return column._replace(values=values[first:last], present=present)
 
 
 def one_value(stored: Stored) -> WireColumn:
@@ -142,11 +178,17 @@ def _flat(parts: Sequence[Stored]) -> tuple[Array, Array | None]:
 
 
 def _check_size(columns: Mapping[Target, WireColumn]) -> None:
-    """Refuse before the work what is too large whatever its form."""
+    """Refuse one record before the work where its values alone are too large."""
     for target, column in columns.items():
-        rows = 1 if column.present is None else len(column.present)
-        if target.kind != "int64" and rows == 1 and column.values.nbytes > _LARGEST:
-            raise _too_large(column.values.nbytes)
+        size = column.values.nbytes
+        if target.kind == "int64":  # a varint may take one byte of eight
+            size //= 8
+        elif column.byte_offsets is not None and len(column.byte_offsets):
+            size = int(column.byte_offsets[-1] - column.byte_offsets[0])
+        elif column.value_offsets is not None:
+            size = 4 * int(column.value_offsets[-1] - column.value_offsets[0])
+        if size > _LARGEST:
+            raise _too_large(size)
 
 
 def _too_large(size: int) -> EncodeError:

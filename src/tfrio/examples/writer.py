@@ -12,7 +12,7 @@ from tfrio.examples.encode import RowEncoder
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import noted_schema, save_sidecar
-from tfrio.examples.wire import Encoders, Target, WireColumn
+from tfrio.examples.wire import Encoders, Target, WireColumn, pieces
 from tfrio.records.writer import Mode, RecordWriter
 from tfrio.storage import is_remote
 
@@ -182,8 +182,8 @@ class Writer:
         masks = present if present is not None else getattr(columns, "present", {})
         rows, encoded = self._named(self._batches.columns, columns, masks)
         self._drain()
-        if rows:
-            self._put(rows, encoded)
+        for count, part in pieces(rows, encoded):
+            self._put(count, part)
 
     def write_payload(self, payload: bytes | bytearray | memoryview) -> None:
         """Write a record as it is, whatever it holds.
