@@ -116,8 +116,6 @@ class Inflater:
     def _zlib_header(self, head: bytes) -> Header:
         if self.members:
             raise self._tail(head)
-        if len(head) > 1 and head[1] & 0x20:
-            raise self.error("data", "this zlib stream needs a preset dictionary; not supported")
         return Header(2, None)
 
     def _tail(self, head: bytes) -> CompressedDataError:

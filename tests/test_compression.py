@@ -1,0 +1,262 @@
+"""Compression: found by content, inflated in pieces, blocks that tell their size."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import struct
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.records import golden
+from tfrio.compression import (
+    BLOCK_SIZE,
+    Member,
+    check_level,
+    deflate_member,
+    detect,
+    member_at,
+    open_chunks,
+)
+from tfrio.compression.blocks import HEADER_SIZE, block_header, parse_header
+from tfrio.compression.inflate import inflate_block
+from tfrio.compression.source import usable_threads
+from tfrio.errors import CompressedDataError, NotTFRecordError, UsageError
+
+DATA = random.Random(0).randbytes(3000) * 900 + b"end"
+
+
+def bgzf(data: bytes) -> bytes:
+    """Return data as BGZF: gzip members of at most 64 KiB that tell their size."""
+    out = []
+    for begin in range(0, len(data), 60_000):
+        piece = data[begin : begin + 60_000]
+        body = golden.raw_deflate(piece, 1)
+        size = 18 + len(body) + 8
+        extra = b"BC" + struct.pack("<HH", 2, size - 1)
+        head = b"\x1f\x8b\x08\x04" + bytes(4) + b"\x00\xff" + struct.pack("<H", 6) + extra
+        out.append(head + body + struct.pack("<II", zlib.crc32(piece), len(piece)))
+    return b"".join(out)
+
+
+def blocked(data: bytes, size: int = 100_000, level: int = 2) -> bytes:
+    pieces = [data[i : i + size] for i in range(0, len(data), size)]
+    return b"".join(deflate_member(piece, 1, level=level) for piece in pieces)
+
+
+def named_gzip(data: bytes) -> bytes:
+    """Return gzip with file name, comment and header checksum."""
+    head = b"\x1f\x8b\x08\x1a" + bytes(4) + b"\x00\x03name\0a comment\0"
+    head += struct.pack("<H", zlib.crc32(head) & 0xFFFF)
+    return head + golden.raw_deflate(data) + struct.pack("<II", zlib.crc32(data), len(data))
+
+
+FORMS = {
+    "plain": DATA,
+    "gzip": gzip.compress(DATA, 1),
+    "members": gzip.compress(DATA[:999], 1) + gzip.compress(b"") + gzip.compress(DATA[999:], 9),
+    "many small members": b"".join(
+        gzip.compress(DATA[i : i + 7], 1) for i in range(0, 20_000, 7)
+    ) + gzip.compress(DATA[20_006:]),
+    "named": named_gzip(DATA),
+    "blocked": blocked(DATA),
+    "blocked then ordinary": blocked(DATA[:500_000]) + gzip.compress(DATA[500_000:], 1),
+    "ordinary then blocked": gzip.compress(DATA[:500_000], 1) + blocked(DATA[500_000:]),
+    "bgzf": bgzf(DATA),
+    "zlib": zlib.compress(DATA, 6),
+}  # fmt: skip
+
+
+def drain(source: object, size: int) -> bytes:
+    buffer = memoryview(bytearray(size))
+    parts = []
+    while got := source.readinto(buffer):  # type: ignore[attr-defined]
+        parts.append(bytes(buffer[:got]))
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("size", [997, 1 << 20])
+def test_every_form_gives_the_same_bytes(form: str, threads: int, size: int) -> None:
+    source = open_chunks(io.BytesIO(FORMS[form]), threads=threads)
+    try:
+        assert drain(source, size) == DATA
+        assert source.ended
+        assert source.consumed == len(FORMS[form])
+    finally:
+        source.close()
+    kind = "zlib" if form == "zlib" else "none" if form == "plain" else "gzip"
+    assert source.compression == kind
+
+
+def test_members_are_counted() -> None:
+    for form, members in (("plain", 0), ("gzip", 1), ("members", 3), ("zlib", 1), ("blocked", 28)):
+        for threads in (1, 2):
+            source = open_chunks(io.BytesIO(FORMS[form]), threads=threads)
+            drain(source, 1 << 16)
+            assert source.members == members
+            source.close()
+
+
+def test_closing_early_stops_all_threads() -> None:
+    before = threading.active_count()
+    for form in ("gzip", "blocked", "zlib"):
+        source = open_chunks(io.BytesIO(FORMS[form]), threads=3)
+        assert source.readinto(memoryview(bytearray(300_000))) == 300_000
+        source.close()
+    assert threading.active_count() == before
+
+
+def test_small_files_start_no_thread() -> None:
+    before = threading.active_count()
+    source = open_chunks(io.BytesIO(gzip.compress(b"abc")), threads=4)
+    assert drain(source, 100) == b"abc"
+    assert threading.active_count() == before
+    source.close()
+
+
+@pytest.mark.parametrize("form", ["plain", "gzip", "blocked", "zlib"])
+def test_a_start_is_an_uncompressed_offset(form: str) -> None:
+    source = open_chunks(io.BytesIO(FORMS[form]), start=1_234_567)
+    assert drain(source, 1 << 20) == DATA[1_234_567:]
+    source.close()
+
+
+def test_an_error_waits_until_all_before_it_was_handed_out() -> None:
+    data = bytearray(FORMS["blocked"])
+    whole = blocked(DATA[:300_000])
+    data[len(whole) + HEADER_SIZE + 50] ^= 1
+    for threads in (1, 3):
+        source = open_chunks(io.BytesIO(bytes(data)), threads=threads)
+        buffer = memoryview(bytearray(1 << 20))
+        assert source.readinto(buffer) == 300_000
+        with pytest.raises(CompressedDataError, match="gzip block at compressed bytes") as caught:
+            source.readinto(buffer)
+        assert caught.value.resumable
+        assert (caught.value.expected, caught.value.got) == (100_000, 1)
+        assert drain(source, 1 << 20) == DATA[400_000:]
+        source.close()
+
+
+def test_a_failing_disk_is_told_as_it_is() -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.tell() > 1000:
+                raise OSError("input/output error")
+            return super().read(1000)
+
+    for threads in (1, 3):
+        source = open_chunks(Failing(FORMS["gzip"]), threads=threads)
+        with pytest.raises(OSError, match="input/output error"):
+            drain(source, 1 << 20)
+        source.close()
+
+
+def test_detection_prefers_a_valid_record_header() -> None:
+    assert detect(golden.header(0x9C78)) == "none"
+    assert detect(golden.THREE_GZ) == "gzip"
+    assert detect(golden.THREE_ZLIB) == "zlib"
+    assert detect(b"x\x9c not really zlib" * 9) == "none"
+    assert detect(b"") == "none"
+    assert detect(zlib.compress(b"")) == "zlib"
+
+
+def test_a_forced_compression_that_does_not_fit_names_what_is_there() -> None:
+    with pytest.raises(NotTFRecordError, match="not gzip; its first bytes are 3c 68 74 6d"):
+        open_chunks(io.BytesIO(b"<html><body>"), "gzip")
+    open_chunks(io.BytesIO(b""), "gzip").close()
+
+
+def test_a_block_tells_its_sizes() -> None:
+    member = deflate_member(DATA, 17)
+    assert member_at(member) == Member(len(member), len(DATA), 17)
+    assert gzip.decompress(member) == DATA
+    header = parse_header(member)
+    assert header is not None
+    assert header.length == HEADER_SIZE
+    assert inflate_block(member, header, name="x", start=0) == DATA
+    assert member_at(gzip.compress(DATA)) is None
+    assert member_at(b"no gzip at all") is None
+    assert member_at(bgzf(DATA)) == Member(struct.unpack("<H", bgzf(DATA)[16:18])[0] + 1, -1, -1)
+
+
+def test_sizes_beyond_32_bits_fit_in_the_header() -> None:
+    header = block_header(5_000_000_000, 6_000_000_000, 3)
+    assert member_at(header) == Member(5_000_000_000, 6_000_000_000, 3)
+
+
+def test_a_header_is_asked_for_until_it_is_whole_and_its_checksum_holds() -> None:
+    for whole in (deflate_member(b"x", 1)[:HEADER_SIZE], named_gzip(b"")[:27]):
+        for size in range(len(whole)):
+            assert parse_header(whole[:size]) is None
+        header = parse_header(whole)
+        assert header is not None
+        assert header.length == len(whole)
+        with pytest.raises(ValueError, match="checksum of the gzip header differs"):
+            parse_header(golden.flipped(whole, len(whole) - 1))
+    with pytest.raises(ValueError, match="no gzip magic"):
+        parse_header(b"PK")
+
+
+def test_a_huge_claimed_member_is_inflated_as_it_arrives(tmp_path: Path) -> None:
+    body = golden.raw_deflate(b"abc")
+    trailer = struct.pack("<II", zlib.crc32(b"abc"), 3)
+    source = open_chunks(io.BytesIO(block_header(1 << 60, 1 << 60, 1) + body + trailer))
+    assert drain(source, 100) == b"abc"
+    source.close()
+
+
+@pytest.mark.parametrize("level", [0, 10, 2.5, "6"])
+def test_levels_are_1_to_9(level: object) -> None:
+    with pytest.raises(UsageError, match="must be 1 to 9"):
+        check_level(level)  # type: ignore[arg-type]
+
+
+def test_threads_are_at_most_4_unless_asked_for() -> None:
+    assert 1 <= usable_threads(None) <= 4
+    assert usable_threads(9) == 9
+    assert usable_threads(0) == 1
+    assert BLOCK_SIZE == 1 << 20
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    pieces=st.lists(st.tuples(st.binary(max_size=2000), st.sampled_from("gbn")), max_size=8),
+    cut=st.integers(0, 400),
+    threads=st.sampled_from([1, 2]),
+)
+def test_a_cut_anywhere_gives_all_before_it_then_one_error(
+    pieces: list[tuple[bytes, str]], cut: int, threads: int
+) -> None:
+    packers = {"g": gzip.compress, "b": lambda data: deflate_member(data, 1), "n": named_gzip}
+    members = [packers[how](data) for data, how in pieces]
+    whole = b"".join(members)
+    if cut >= len(whole):
+        return
+    kept = whole[: len(whole) - cut]
+    source = open_chunks(io.BytesIO(kept), "gzip", threads=threads)
+    got = bytearray()
+    buffer = memoryview(bytearray(777))
+    errors = 0
+    for _ in range(100):
+        try:
+            size = source.readinto(buffer)
+        except CompressedDataError as error:
+            assert error.code == "cut"  # noqa: PT017 - errors are counted here
+            errors += 1
+            continue
+        if not size:
+            break
+        got += buffer[:size]
+    source.close()
+    data = b"".join(piece for piece, _ in pieces)
+    assert data.startswith(bytes(got))
+    ends = [sum(map(len, members[:i])) for i in range(len(members) + 1)]
+    assert errors == (len(kept) not in ends)
