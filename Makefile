@@ -53,6 +53,9 @@ fuzz: $(STAMPS)/build ## libFuzzer on framing and wire, FUZZ_SECONDS each (needs
 bench: build ## the small benchmarks, ratios in one run
 	@$(PY) -m benchmarks
 
+bench-peers: build ## the whole benchmarks against pinned peers, in environments under .bench/
+	@$(PY) -m benchmarks.examples --peers
+
 docs: build $(STAMPS)/docs ## build the documentation to site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "site/index.html"

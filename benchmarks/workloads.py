@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfrio import _core
 from tfrio.examples.columns import BytesColumn, Ragged
 from tfrio.examples.writer import Writer
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

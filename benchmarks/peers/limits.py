@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from isal import isal_zlib
 
 from tfrio import _core
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from benchmarks.worker import Job

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from tfrecord_lite import tf_record_iterator  # type: ignore[import-not-found]
 
-from typing import TYPE_CHECKING
-
 if TYPE_CHECKING:
-    from benchmarks.worker import Job
     from collections.abc import Callable
+
+    from benchmarks.worker import Job
 
 
 def rows(most: int) -> Callable[[Job], int]:

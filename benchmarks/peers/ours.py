@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from tfrio.examples.schema import Feature
 from tfrio.examples.writer import Writer
 
 if TYPE_CHECKING:
-    from benchmarks.worker import Job
     from collections.abc import Callable
+
+    from benchmarks.worker import Job
 
 SCALARS = {f"f{k}": Feature("float", ()) for k in range(8)}
 PATCHES = {"patch": Feature("float", workloads.PATCH)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from rustfrecord import Reader  # type: ignore[import-not-found]
 
-from typing import TYPE_CHECKING
-
 if TYPE_CHECKING:
-    from benchmarks.worker import Job
     from collections.abc import Callable
+
+    from benchmarks.worker import Job
 
 warnings.simplefilter("ignore")
 

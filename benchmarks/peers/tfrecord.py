@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tfrecord as package  # type: ignore[import-not-found]
 
-
 if TYPE_CHECKING:
-    from benchmarks.worker import Job
     from collections.abc import Callable, Iterable
+
+    from benchmarks.worker import Job
 
 SCALARS = {f"f{k}": "float" for k in range(8)}
 BYTES = {"image": "byte", "label": "int", "id": "byte"}
