@@ -454,6 +454,12 @@ def test_an_index_can_travel_with_each_patch(raster: Path, tmp_path: Path) -> No
         export_image(raster, tmp_path / "t", patch=(4, 3), patch_index="b")
 
 
+@pytest.mark.parametrize("prefix", ["", "out/"])
+def test_a_prefix_is_more_than_a_folder(raster: Path, prefix: str) -> None:
+    with pytest.raises(UsageError, match="needs a name after the folder"):
+        export_image(raster, prefix, patch=(4, 3))
+
+
 def test_no_patch_fits(raster: Path, tmp_path: Path) -> None:
     with pytest.raises(GeoError, match=r"no whole patch of 11x3 fits into 10 x 7"):
         export_image(raster, tmp_path / "s", patch=(11, 3))

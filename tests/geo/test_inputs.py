@@ -13,9 +13,10 @@ from tests.geo.rasters import AFFINE, examples, geo_a, tiles, write_raster
 from tfrio.errors import GeoError, UsageError
 from tfrio.geo import array_source, export_image
 from tfrio.geo.arrays import xarray_source
+from tfrio.geo.frame import Frame
 from tfrio.geo.grid import Window
-from tfrio.geo.source import nodata_mask
-from tfrio.types import Affine6
+from tfrio.geo.source import Band, Block, nodata_mask
+from tfrio.types import XY, Affine6
 
 HALF = (30.0, 0.0, 500015.0, 0.0, -30.0, 4500000.0)
 
@@ -132,6 +133,36 @@ def test_arrays(tmp_path: Path) -> None:
 def test_wrong_arrays(values: Any, names: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         array_source(values, AFFINE, crs="EPSG:32618", names=names)
+
+
+class Ramp:
+    """A source of somebody else's, with the members that count and no more."""
+
+    name, stamp = "ramp", "1"
+    bands = (Band("ramp", "int16"),)
+    frame = Frame("EPSG:32618", Affine6(*AFFINE), XY(10, 7))
+    extent = frame.window
+
+    def open(self) -> Ramp:
+        return self
+
+    def read(self, window: Window) -> Block:
+        return Block([geo_a()[window.slices].copy()], [None])
+
+    def close(self) -> None: ...
+
+
+def test_any_class_with_the_few_members_is_a_source(tmp_path: Path) -> None:
+    plain = export_image(Ramp(), tmp_path / "s", patch=(4, 3), kernel=(2, 2), default_value=-1)
+    assert tiles(plain.shards, "ramp", 5, 6)[3][0, 0] == 203
+    named = export_image({"x": Ramp()}, tmp_path / "t", patch=(4, 3))
+    assert list(examples(named.shards)[0]) == ["x"]
+    finer = export_image(
+        Ramp(), tmp_path / "u", patch=(20, 14), crs_transform=[15, 0, 500000, 0, -15, 4500000],
+        dimensions=(20, 14),
+    )  # fmt: skip
+    (tile,) = tiles(finer.shards, "ramp", 14, 20)
+    assert np.array_equal(tile, np.kron(geo_a(), np.ones((2, 2))))
 
 
 def test_sources_pickle() -> None:

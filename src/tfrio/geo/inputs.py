@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import GeoError, UsageError
-from tfrio.geo.arrays import is_xarray, xarray_source
-from tfrio.geo.raster import open_raster
-from tfrio.geo.stack import MaskedSource, SeriesSource, check_same_grid, stack
+from tfrio.geo.arrays import LazyArraySource, is_xarray, xarray_source
+from tfrio.geo.raster import RasterSource, open_raster
+from tfrio.geo.stack import MaskedSource, SeriesSource, StackSource, check_same_grid, stack
 from tfrio.geo.target import GridRequest, align, choose_frame, geometry_of, project_geometry
 
 if TYPE_CHECKING:
@@ -133,10 +133,14 @@ def _named(name: str, what: Any, request: SourceRequest) -> list[Source]:
         if many or not steps:
             raise UsageError(f"{name}: a series needs rasters of one band each; {many} have more")
         return [SeriesSource(tuple(steps), name)]
-    source: Any = _one(what, request)
+    source = _one(what, request)
     single = len(source.bands) == 1
-    renamed = [replace(b, name=name if single else f"{name}_{b.name}") for b in source.bands]
-    return [replace(source, bands=tuple(renamed))]
+    renamed = tuple(
+        replace(band, name=name if single else f"{name}_{band.name}") for band in source.bands
+    )
+    if isinstance(source, RasterSource | LazyArraySource):
+        return [replace(source, bands=renamed)]
+    return [StackSource((source,), renamed)]
 
 
 def _flat(parts: Sequence[Source]) -> list[Source]:

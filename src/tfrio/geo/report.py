@@ -106,4 +106,7 @@ class ExportReport:
             lines.append("no mixer: it could not describe these patches; use the manifest")
         if self.resumed:
             lines.append(f"{self.resumed} shards were finished by an earlier run")
+        if self.validation is not None:
+            other = self.validation
+            lines.append(f"validation: {other.patches:,} patches in {other.manifest}")
         return "\n".join([*lines, *self.notes])

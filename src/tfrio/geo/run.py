@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from tfrio.errors import GeoError, TfrioWarning
+from tfrio.errors import GeoError, TfrioWarning, UsageError
 from tfrio.geo.grid import PatchGrid, margin_of
 from tfrio.geo.journal import (
     check_free,
@@ -93,6 +93,10 @@ def export_source(
     Returns:
         The account.
     """
+    if not prefix or prefix.endswith(("/", "\\")):
+        raise UsageError(
+            f"prefix {prefix!r} needs a name after the folder, for example 'out/scene'"
+        )
     _LOG.info("grid: %s", source.frame.describe())
     grid = PatchGrid(source.frame.size, options.patch, options.kernel, options.stride, options.edge)
     recipe = make_recipe(source.bands, options)
