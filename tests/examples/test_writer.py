@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.examples.helpers import Empty, example, parse, payloads, put, sequence
 from tfrio.errors import EncodeError, MissingFeatureError, TfrioWarning, UsageError
+from tfrio.examples import wire
 from tfrio.examples.columns import BytesColumn, Ragged
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.schema import Feature
@@ -370,6 +371,46 @@ def test_fixed_steps_as_columns(tmp_path: Path) -> None:
         pytest.raises(EncodeError, match="needs a SequenceExample"),
     ):
         writer.write_batch({"x": nested})
+
+
+@pytest.mark.parametrize("sequence", [False, True])
+def test_a_large_batch_is_encoded_piece_by_piece_and_gives_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sequence: bool
+) -> None:
+    random = np.random.default_rng(0)
+    lengths = random.integers(0, 4, 50)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    inner = np.concatenate([[0], np.cumsum(random.integers(0, 3, ends[-1]))])
+    words = BytesColumn.of([b"x" * int(n) for n in random.integers(0, 5, ends[-1])])
+    columns = {
+        "f": random.random((50, 2, 3)),
+        "b": BytesColumn.of([b"y" * (i % 4) for i in range(50)]),
+        "two": Ragged(BytesColumn.of([b"%d" % i for i in range(100)]), np.arange(51) * 2),
+        "r": Ragged(np.arange(ends[-1]), ends),
+        "w": Ragged(words, ends),
+    }
+    mask = {"f": random.random(50) < 0.5, "r": random.random(50) < 0.5}
+    schema = {"s": Feature("int64", place="list"), "k": Feature("float", (2,), place="list")}
+    if sequence:
+        columns["s"] = Ragged(Ragged(np.arange(inner[-1]), inner), ends)
+        columns["k"] = Ragged(random.random((ends[-1], 2), np.float32), ends)
+    known = {
+        name: Feature(
+            "bytes" if name in ("b", "two", "w") else "float" if name == "f" else "int64",
+            required=False,
+        )
+        for name in columns
+        if name not in schema
+    }
+    for piece in (1 << 30, 64):
+        monkeypatch.setattr(wire, "_PIECE", piece)
+        with Writer(
+            tmp_path / str(piece), schema={**known, **(schema if sequence else {})}
+        ) as writer:
+            writer.write_batch(columns, present=mask)
+    whole, cut = (payloads(tmp_path / str(piece)) for piece in (1 << 30, 64))
+    assert len(whole) == 50
+    assert cut == whole
 
 
 # --- there and back -------------------------------------------------------------------------------

@@ -125,18 +125,19 @@ def pieces(
 
 
 def _rows_of(column: WireColumn, begin: int, end: int) -> WireColumn:
-    """Return some rows of a column; offsets keep counting from the start of the values."""
-    values, byte_offsets, value_offsets, step_offsets, present, each = column
-    if present is not None:
-        present = present[begin:end]
-    if step_offsets is not None:
-        return column._replace(step_offsets=step_offsets[begin : end + 1], present=present)
-    if value_offsets is not None:
-        return column._replace(value_offsets=value_offsets[begin : end + 1], present=present)
-    first, last = begin * each, end * each
-    if byte_offsets is not None:
-        return column._replace(byte_offsets=byte_offsets[first : last + 1], present=present)
-    return column._replace(values=values[first:last], present=present)
+    """Return some rows of a column: offsets are cut, the values they point into stay whole."""
+    if column.present is not None:
+        column = column._replace(present=column.present[begin:end])
+    if column.step_offsets is not None:
+        steps = column.step_offsets[begin : end + 1]
+        column = column._replace(step_offsets=steps - steps[0])
+        begin, end = int(steps[0]), int(steps[-1])
+    if column.value_offsets is not None:
+        return column._replace(value_offsets=column.value_offsets[begin : end + 1])
+    first, last = begin * column.each, end * column.each
+    if column.byte_offsets is not None:
+        return column._replace(byte_offsets=column.byte_offsets[first : last + 1])
+    return column._replace(values=column.values[first:last])
 
 
 def one_value(stored: Stored) -> WireColumn:
