@@ -41,23 +41,26 @@ class PredictionFile:
         prefix: Its name before the shard number, folder and all.
         number: Shard number, None where the name has none.
         total: Number of shards where the name tells it.
+        dashed: Whether a dash stands before the number.
     """
 
     path: str
     prefix: str
     number: int | None
     total: int | None = None
+    dashed: bool = True
 
     @classmethod
     def of(cls, path: str) -> PredictionFile:
         """Take a file's name apart."""
         folder = path[: len(path) - len(base_name(path))]
         parsed = parse_name(path)
-        if parsed is not None:
+        # Eight digits are a date, not a shard.
+        if parsed is not None and (parsed.total is not None or parsed.width == 5):
             return cls(path, folder + parsed.head, parsed.index, parsed.total)
         service = parse_shard_name(path)
-        if service is not None and service.number is not None:
-            return cls(path, service.prefix, service.number)
+        if parsed is None and service is not None and service.number is not None:
+            return cls(path, service.prefix, service.number, dashed=False)
         return cls(path, path, None)
 
 
@@ -86,8 +89,9 @@ def find_files(
         groups.setdefault(file.prefix, []).append(file)
     if len(groups) > 1:
         files = _one_group(groups, files, given, prefix)
-    if any(file.number is None for file in files):
-        return files
+    alone = len(files) == 1 and not files[0].dashed and not partial
+    if alone or any(file.number is None for file in files):
+        return files  # a lone map00123.tfrecord is a name, not shard 123 of Cloud Storage
     files.sort(key=lambda file: (file.number, natural_key(file.path)))
     _check_numbers(files, partial=partial)
     return files
@@ -244,13 +248,14 @@ def _index_name(index: str | None, seen: dict[str, Seen]) -> str | None:
 
 
 def _feature_look(seen: Seen, paths: Sequence[str], records: int) -> FeatureLook:
-    if seen.present < records or seen.lengths is None or seen.lengths[0] != seen.lengths[1]:
+    low, high = seen.lengths or (0, 0)
+    if seen.present < records or low != high or not high:
         raise _uneven(seen, paths)
     if seen.kind != "bytes":
-        return FeatureLook(seen.name, seen.kind, seen.lengths[0])
-    if seen.lengths[0] != 1:
+        return FeatureLook(seen.name, seen.kind, high)
+    if high != 1:
         raise GeoError(
-            f"feature '{seen.name}' holds {seen.lengths[0]} byte strings per record; a patch of "
+            f"feature '{seen.name}' holds {high} byte strings per record; a patch of "
             "uint8 is one. Name the features to place with features=",
             feature=seen.name,
         )

@@ -176,10 +176,10 @@ def first_records(
         full = (total - count) // number
         places |= {total - count} if full >= count else set()
     if len(places) != 1:
-        options = " or ".join(str(place) for place in sorted(places)) or "none fits"
-        raise _untold(
-            name, f"shard {number} with {count} of {total} records may begin at {options}"
-        )
+        options = " or ".join(str(place) for place in sorted(places))
+        whole = f"shard {number} with {count} of {total} records"
+        why = f"{whole} may begin at patch {options}" if options else f"{whole} fits nowhere"
+        raise _untold(name, why)
     return list(places)
 
 
@@ -188,8 +188,8 @@ def _evenly(numbers: Sequence[int], counts: Sequence[int], total: int, name: str
     full = {count for n, count in zip(numbers, counts, strict=True) if n != highest}
     last = next(count for n, count in zip(numbers, counts, strict=True) if n == highest)
     each = full.pop()
-    ends_there = last == each or highest * each + last == total
-    if full or last > each or not ends_there:
+    end = highest * each + last
+    if full or last > each or end > total or (last < each and end != total):
         raise _untold(name, f"shards hold {', '.join(map(str, counts))} records, not equally many")
     return [number * each for number in numbers]
 

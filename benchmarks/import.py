@@ -1,0 +1,193 @@
+"""Time bringing predictions back to a map against writing the same windows with rasterio alone.
+
+Run: python benchmarks/import.py [--side 10240] [--folder /tmp/bench]
+
+The predictions are float32 patches of 256 x 256 pixels with margins of none, in plain TFRecord.
+Each case runs in a process of its own and reports seconds, processor time and peak memory.
+rasterio alone writes the same blocks from memory, in the same order, with the same options.
+"""
+
+# The name says what is timed; nothing imports it.
+# ruff: noqa: N999
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+PATCH = 256
+TILES = 16
+
+
+def tiles() -> np.ndarray:
+    """Return some patches of smooth scores with a little noise, as a network gives them."""
+    random = np.random.default_rng(7)
+    y, x = np.mgrid[:PATCH, :PATCH] / 40
+    found = [
+        np.sin(x + k) * np.cos(y - k) + random.normal(0, 0.002, (PATCH, PATCH))
+        for k in range(TILES)
+    ]
+    return np.stack(found).astype(np.float32)
+
+
+def numbers(side: int) -> Iterator[tuple[int, int, int]]:
+    """Yield number, row and column of each patch."""
+    across = side // PATCH
+    for number in range(across * across):
+        row, column = divmod(number, across)
+        yield number, row * PATCH, column * PATCH
+
+
+def make_predictions(path: Path, side: int) -> None:
+    """Write the predictions of a square mosaic, and its mixer."""
+    import tfrio
+    from tfrio.geo.mixer import Mixer, write_mixer
+    from tfrio.types import XY, Affine6
+
+    across = side // PATCH
+    flat = tiles().reshape(TILES, -1)
+    with tfrio.Writer(path) as writer:
+        for number, _, _ in numbers(side):
+            writer.write_batch({"score": flat[number % TILES][None]})
+    affine = Affine6(10, 0, 500000, 0, -10, 4500000)
+    mixer = Mixer("EPSG:32618", affine, XY(PATCH, PATCH), across, across * across)
+    write_mixer(mixer_of(path), mixer)
+
+
+def mixer_of(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-mixer.json")
+
+
+def rasterio_alone(_: Path, side: int, out: Path, compress: str, workers: int) -> None:
+    import rasterio
+    from affine import Affine
+
+    profile = {
+        "driver": "GTiff", "width": side, "height": side, "count": 1, "dtype": "float32",
+        "crs": "EPSG:32618", "transform": Affine(10, 0, 500000, 0, -10, 4500000),
+        "tiled": True, "blockxsize": PATCH, "blockysize": PATCH, "nodata": float("nan"),
+        "bigtiff": "if_safer", "num_threads": workers,
+    }  # fmt: skip
+    if compress != "none":
+        profile |= {"compress": compress, "predictor": 3, "zlevel": 6}
+    blocks = tiles()
+    with rasterio.open(out / "alone.tif", "w", **profile) as dataset:
+        for number, row, column in numbers(side):
+            window = ((row, row + PATCH), (column, column + PATCH))
+            dataset.write(blocks[number % TILES], 1, window=window)
+
+
+def ours(source: Path, _: int, out: Path, compress: str, workers: int) -> None:
+    from tfrio.geo import import_image
+
+    mixer = mixer_of(source)
+    import_image(source, out / "ours.tif", mixer=mixer, compress=compress, workers=workers)
+
+
+def blended(source: Path, _: int, out: Path) -> None:
+    from tfrio.geo import import_image
+
+    import_image(source, out / "b.tif", mixer=mixer_of(source), compress="none", blend="hann")
+
+
+def read_only(source: Path, _: int, __: Path) -> None:
+    """Only read the predictions, checksums and all."""
+    import tfrio
+
+    for _batch in tfrio.read_batches(source, 128):
+        pass
+
+
+Case = Callable[[Path, int, Path], None]
+
+
+def case(function: Callable[..., None], compress: str, workers: int) -> Case:
+    return lambda source, side, out: function(source, side, out, compress, workers)
+
+
+CASES: dict[str, Case] = {
+    "read only": read_only,
+    "rasterio none": case(rasterio_alone, "none", 1),
+    "ours none": case(ours, "none", 1),
+    "rasterio deflate": case(rasterio_alone, "deflate", 1),
+    "ours deflate": case(ours, "deflate", 1),
+    "rasterio deflate 2": case(rasterio_alone, "deflate", 2),
+    "ours deflate 2": case(ours, "deflate", 2),
+    "ours hann": blended,
+}
+
+
+def run_case(name: str, source: Path, side: int) -> None:
+    """Run one case in this process and print seconds and megabytes."""
+    with tempfile.TemporaryDirectory(dir=source.parent) as folder:
+        started = time.perf_counter()
+        CASES[name](source, side, Path(folder))
+        seconds = time.perf_counter() - started
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = used.ru_utime + used.ru_stime
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "peak_mb": used.ru_maxrss / 1024}))
+
+
+def measure(name: str, source: Path, side: int) -> dict[str, float]:
+    """Run a case in its own process."""
+    arguments = ["--case", name, "--side", str(side), "--source", str(source)]
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    row: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    times = f"{row['seconds']:7.2f} s   processor {row['cpu']:7.2f} s"
+    print(f"  {name:20s} {times}   peak {row['peak_mb']:5.0f} MB", flush=True)
+    return row
+
+
+def compare(source: Path, side: int) -> None:
+    rows = {name: measure(name, source, side) for name in CASES}
+    ratios = [
+        ("uncompressed, against rasterio alone", "rasterio none", "ours none", "0.5"),
+        ("deflate, against rasterio alone", "rasterio deflate", "ours deflate", "0.5"),
+        ("deflate, 2 threads each", "rasterio deflate 2", "ours deflate 2", "0.5"),
+        ("2 threads against 1, deflate", "ours deflate", "ours deflate 2", ">1"),
+    ]
+    for title, peer, mine, aim in ratios:
+        wall = rows[peer]["seconds"] / rows[mine]["seconds"]
+        cpu = rows[peer]["cpu"] / rows[mine]["cpu"]
+        print(f"  {title:38s} {wall:5.2f} x   processor time {cpu:5.2f} x   (aim {aim})")
+    most = max(row["peak_mb"] for name, row in rows.items() if name.startswith("ours"))
+    print(f"  {'peak memory of ours':38s} {most:5.0f} MB  (aim below 500)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--side", type=int, default=10240, help="pixels of a side")
+    parser.add_argument("--folder", type=Path, help="where to keep the predictions")
+    parser.add_argument("--source", type=Path)
+    parser.add_argument("--case")
+    given = parser.parse_args()
+    if given.case:
+        run_case(given.case, given.source, given.side)
+        return
+    side = given.side // PATCH * PATCH
+    folder = given.folder or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"scores{side}.tfrecord"
+    if not source.exists():
+        make_predictions(source, side)
+    print(f"{side} x {side} float32, patch {PATCH} x {PATCH}, {source.stat().st_size:,} bytes")
+    compare(source, side)
+    if given.folder is None:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""The raster an import aims at: overlaps divided, grids turned, exports merged."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.geo.predictions import AFFINE, GEO_A, MIX_A
+from tfrio.errors import GeoError, UsageError
+from tfrio.geo import array_source, export_image, read_manifest
+from tfrio.geo.assemble_target import (
+    GridPlaces,
+    PointPlaces,
+    check_crs,
+    kept_spans,
+    north_up,
+    resolve_target,
+)
+from tfrio.geo.frame import Frame
+from tfrio.geo.grid import Axis, PatchGrid, Window
+from tfrio.geo.mixer import write_mixer
+from tfrio.types import XY, Affine6
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+axes = st.builds(
+    lambda length, patch, stride, edge: Axis(length + patch, patch, stride, edge),
+    st.integers(0, 30),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.sampled_from(["drop", "pad", "shift"]),
+)
+
+
+@given(axes)
+def test_each_pixel_is_taken_once(axis: Axis) -> None:
+    taken = np.zeros(axis.length, int)
+    covered = np.zeros(axis.length, bool)
+    for index, (first, last) in enumerate(kept_spans(axis)):
+        start = axis.start(index)
+        assert start <= first <= last <= start + axis.patch
+        taken[first:last] += 1
+        covered[start : start + axis.patch] = True
+    np.testing.assert_array_equal(taken, covered)
+
+
+def test_an_overlap_is_divided_in_the_middle() -> None:
+    assert kept_spans(Axis(10, 4, 2)) == [(0, 3), (3, 5), (5, 7), (7, 10)]
+
+
+@given(axes, axes, st.data())
+def test_touching_finds_every_patch(across: Axis, down: Axis, data: st.DataObject) -> None:
+    grid = PatchGrid(
+        XY(across.length, down.length),
+        XY(across.patch, down.patch),
+        stride=XY(across.stride, down.stride),
+        edge=across.edge,
+    )
+    places = GridPlaces(grid)
+    left, top = data.draw(st.integers(0, 30)), data.draw(st.integers(0, 30))
+    window = Window(left, top, data.draw(st.integers(1, 9)), data.draw(st.integers(1, 9)))
+    near = set(places.touching(window))
+    for index in range(places.total):
+        kept = places.kept(index)
+        meets = (
+            kept.column < window.right
+            and kept.right > window.column
+            and kept.row < window.bottom
+            and kept.bottom > window.row
+        )
+        assert meets <= (index in near)
+
+
+def test_points_lie_where_they_were_taken() -> None:
+    places = PointPlaces([(3, 1), (8, 6)], XY(4, 3), XY(10, 7))
+    assert places.total == 2
+    assert places.kept(1) == Window(8, 6, 2, 1)
+    assert list(places.touching(Window(0, 0, 1, 1))) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("affine", "expected", "rows", "columns"),
+    [
+        (AFFINE, AFFINE, False, False),
+        ((30, 0, 5, 0, 30, 7), (30, 0, 5, 0, -30, 217), True, False),
+        ((-30, 0, 5, 0, -30, 7), (30, 0, -295, 0, -30, 7), False, True),
+        ((30, 1, 5, -1, 30, 7), (30, 1, 5, -1, 30, 7), False, False),
+    ],
+)
+def test_north_up(affine: Any, expected: Any, rows: bool, columns: bool) -> None:
+    frame, by_rows, by_columns = north_up(Frame("EPSG:32618", Affine6(*affine), XY(10, 7)))
+    assert (frame.affine, by_rows, by_columns) == (Affine6(*expected), rows, columns)
+    if not (affine[1] or affine[3]):
+        assert frame.bounds == Frame("EPSG:32618", Affine6(*affine), XY(10, 7)).bounds
+
+
+def test_crs() -> None:
+    assert check_crs("EPSG:32618", "m") == "EPSG:32618"
+    assert check_crs("+proj=laea +lat_0=52 +lon_0=10", "m").startswith("PROJCS")
+    with pytest.raises(GeoError, match="m.json: CRS 'FOO:1': unknown authority FOO"):
+        check_crs("FOO:1", "m.json")
+
+
+class TestResolve:
+    """Every way to name an export."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
+        export_image(source, tmp_path / "a", patch=(4, 3), kernel=(2, 4))
+        return tmp_path
+
+    def test_every_form_gives_the_same(self, folder: Path) -> None:
+        manifest = read_manifest(folder / "a-manifest.json")
+        forms = [folder / "a", folder / "a-mixer.json", folder / "a-manifest.json", folder]
+        for form in [*forms, manifest]:
+            target = resolve_target(form, None)
+            assert (target.kernel, target.frame.size) == (XY(2, 4), XY(8, 6))
+            assert target.manifest == manifest
+        assert resolve_target(None, folder / "a-00000.tfrecord.gz").manifest == manifest
+        assert resolve_target(None, [folder / "x.tfrecord"]).prefix == str(folder / "a")
+
+    def test_a_mixer_alone_tells_no_kernel(self, folder: Path) -> None:
+        (folder / "a-manifest.json").unlink()
+        for form in (folder / "a", folder / "a-mixer.json", MIX_A):
+            target = resolve_target(form, None)
+            assert (target.kernel, target.manifest) == (None, None)
+        with pytest.raises(UsageError, match="extent='source' needs the manifest"):
+            resolve_target(MIX_A, None, whole=True)
+
+    def test_cloud_storage_names(self, tmp_path: Path) -> None:
+        write_mixer(tmp_path / "b.json", MIX_A)
+        assert resolve_target(tmp_path / "b.json", None).prefix == str(tmp_path / "b")
+        write_mixer(tmp_path / "cmixer.json", MIX_A)
+        assert resolve_target(tmp_path / "c", None).prefix == str(tmp_path / "c")
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        with pytest.raises(GeoError, match=r"neither .*x-manifest.json nor .*x-mixer.json exists"):
+            resolve_target(tmp_path / "x", None)
+        with pytest.raises(UsageError, match="no predictions were given"):
+            resolve_target(None, [])
+
+    def test_a_mixer_with_five_numbers(self, folder: Path) -> None:
+        text = json.loads((folder / "a-mixer.json").read_text())
+        text["projection"]["affine"]["doubleMatrix"].pop()
+        (folder / "a-mixer.json").write_text(json.dumps(text))
+        with pytest.raises(GeoError, match="must hold six finite numbers .* found 5 terms"):
+            resolve_target(folder / "a-mixer.json", None)
+
+    def test_pixels_are_no_patches(self, tmp_path: Path) -> None:
+        source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
+        export_image(source, tmp_path / "s", patch=(4, 3), sequence_data=True)
+        with pytest.raises(GeoError, match="one SequenceExample per pixel"):
+            resolve_target(tmp_path / "s", None)
