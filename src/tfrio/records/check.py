@@ -127,12 +127,19 @@ def check_file(
     """
     report = advanced or (lambda _: None)
     workers = usable_threads(threads)
-    with RecordStream(path, compression=compression, start=start, threads=workers) as stream:
-        size = stream.unread + len(stream.buffer)
-        cut = workers > 1 and stream.compression == "none" and size >= _WORTH_CUTTING
-    fast = _check_in_pieces(path, start, start + size, verify, workers, report) if cut else None
+    size = _worth_cutting(path, compression, start) if workers > 1 else 0
+    fast = _check_in_pieces(path, start, start + size, verify, workers, report) if size else None
     found = fast or _check_in_order(path, compression, start, verify, workers, report)
     return found if not digest else _with_digest(found, path)
+
+
+def _worth_cutting(path: Source, compression: str | None, start: int) -> int:
+    """Return the bytes from ``start`` on of a large plain local file, 0 for all others."""
+    if hasattr(path, "read"):
+        return 0
+    with RecordStream(path, compression=compression, start=start, threads=1) as stream:
+        large = stream.compression == "none" and stream.unread >= _WORTH_CUTTING
+        return stream.unread if large else 0
 
 
 def _with_digest(found: FileReport, path: Source) -> FileReport:

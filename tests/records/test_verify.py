@@ -1,0 +1,189 @@
+"""Verify: files, folders, shards, totals, digests, in pieces and in order alike."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.records import golden
+from tests.records.golden import FRAMES, THREE, put
+from tfrio.records import check
+from tfrio.records.check import check_file
+from tfrio.records.verify import verify
+from tfrio.records.writer import RecordWriter
+
+
+def test_counts_of_good_and_bad_and_the_message(tmp_path: Path) -> None:
+    report = verify(put(tmp_path, "lencrc_flip_rec1.tfrecord", golden.LENGTH_CRC_FLIP))
+    (file,) = report.files
+    assert (file.good, file.bad) == (2, 1)
+    assert not report.ok
+    (finding,) = report.findings
+    assert "length checksum mismatch at offset 46" in str(finding)
+
+
+def test_a_sound_folder_has_no_findings(tmp_path: Path) -> None:
+    put(tmp_path, "a.tfrecord", THREE)
+    put(tmp_path, "b.tfrecord.gz", golden.THREE_MEMBERS)
+    put(tmp_path, "c.tfrecord", golden.THREE_ZLIB)
+    put(tmp_path, "_SUCCESS", b"")
+    report = verify(tmp_path)
+    assert report.ok
+    assert report.records == 9
+    assert [(f.compression, f.members) for f in report.files] == [
+        ("none", 0),
+        ("gzip", 3),
+        ("zlib", 1),
+    ]
+    assert [f.data_bytes for f in report.files] == [138, 138, 138]
+    assert report.bytes == sum(f.bytes or 0 for f in report.files)
+    assert [i.reason for i in report.ignored] == ["a hidden or marker file"]
+
+
+def test_strangers_and_unreadable_files_are_findings_not_errors(tmp_path: Path) -> None:
+    put(tmp_path, "a.tfrecord", b"<html>Sign in</html>")
+    put(tmp_path, "b.tfrecord", THREE)
+    (tmp_path / "c.tfrecord").symlink_to(tmp_path / "gone")
+    report = verify([tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"])
+    assert [f.kind for f in report.findings] == ["problem"]
+    assert "HTML/XML" in str(report.findings[0])
+    assert report.records == 3
+
+
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        verify(tmp_path / "no.tfrecord")
+
+
+def test_missing_shards_are_found_also_from_a_list_of_files(tmp_path: Path) -> None:
+    files = [put(tmp_path, f"a-{i:05d}-of-00003", FRAMES[0]) for i in (0, 2)]
+    for given in (tmp_path, files, tmp_path / "a"):
+        (finding,) = verify(given).findings
+        assert finding.kind == "shards"
+        assert "missing shard 00001 of 3" in str(finding)
+    put(tmp_path, "a-00001-of-00003", FRAMES[0])
+    assert verify(files[0]).ok, "its siblings lie beside it"
+
+
+def test_a_mixer_that_tells_another_number_of_patches_is_a_finding(tmp_path: Path) -> None:
+    for i in range(2):
+        put(tmp_path, f"A-{i:05d}.tfrecord", THREE)
+    put(tmp_path, "A-OUT-00000.tfrecord", FRAMES[0])
+    mixer = put(tmp_path, "A-mixer.json", json.dumps({"totalPatches": 6}).encode())
+    assert verify(tmp_path).ok
+    mixer.write_text(json.dumps({"totalPatches": 7}))
+    (finding,) = verify(tmp_path).findings
+    assert finding.kind == "total"
+    assert "records 6, mixer says 7" in str(finding)
+    assert verify(tmp_path / "A-00000.tfrecord").ok, "a part of an export proves nothing"
+
+
+def test_a_dataset_info_that_tells_other_shard_lengths_is_a_finding(tmp_path: Path) -> None:
+    put(tmp_path, "d-train.tfrecord-00000-of-00001", THREE)
+    put(tmp_path, "d-train_extra.tfrecord-00000-of-00001", THREE)
+    info = {"splits": [{"name": "train", "shardLengths": ["2", "3"]}, {"name": "test"}]}
+    put(tmp_path, "dataset_info.json", json.dumps(info).encode())
+    put(tmp_path, "other-mixer.json", b"[1, 2")
+    (finding,) = verify(tmp_path).findings
+    assert "records 3, info says 5" in str(finding)
+
+
+def test_digests_compare_copies(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.tfrecord.gz", golden.THREE_GZ)
+    (file,) = verify(path, digest=True).files
+    assert file.digest == hashlib.sha256(golden.THREE_GZ).hexdigest()
+    assert verify(path).files[0].digest is None
+
+
+def test_a_report_is_json(tmp_path: Path) -> None:
+    put(tmp_path, "a.tfrecord", golden.PAYLOAD_FLIP)
+    report = verify(tmp_path)
+    document = json.loads(json.dumps(report.to_dict()))
+    assert document["ok"] is False
+    assert document["files"][0]["damages"][0]["resumed"] == 92
+    assert document["findings"][0]["kind"] == "damage"
+    assert msgspec.json.decode(msgspec.json.encode(report))["files"][0]["records"] == 2
+
+
+def test_a_record_beyond_4_gb_is_verified_from_its_offset(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.tfrecord"
+    with path.open("wb") as file:
+        file.seek(5_000_000_000)
+        file.write(golden.flipped(FRAMES[0], 20) + FRAMES[1])
+    for _ in range(2):
+        (file_report,) = verify(path, start=5_000_000_000).files
+        assert file_report.records == 1
+        assert file_report.damages[0].offset == 5_000_000_000
+
+
+def test_file_objects_are_verified_too() -> None:
+    report = verify(io.BytesIO(golden.THREE_GZ))
+    assert report.records == 3
+    assert report.ok
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz"])
+def test_progress_ends_at_the_total(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with RecordWriter(path, block_size=5000) as writer:
+        for i in range(2000):
+            writer.write(random.Random(i).randbytes(90))
+    calls: list[tuple[int, int]] = []
+    verify(path, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (path.stat().st_size, path.stat().st_size)
+    assert calls == sorted(calls)
+
+
+@pytest.fixture
+def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut even small files into pieces."""
+    monkeypatch.setattr(check, "_WORTH_CUTTING", 1)
+
+
+def pieces_of(path: Path, threads: int) -> object:
+    return check._check_in_pieces(path, 0, path.stat().st_size, True, threads, lambda _: None)
+
+
+@pytest.mark.usefixtures("cut_small")
+def test_pieces_give_the_same_report_as_one_walk(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    for seed in range(30):
+        frames = [golden.frame(rng.randbytes(rng.randrange(300))) for _ in range(seed + 1)]
+        path = put(tmp_path, "a", b"".join(frames))
+        whole = check_file(path, threads=1)
+        for threads in (2, 3, 7):
+            assert pieces_of(path, threads) == whole
+            assert check_file(path, threads=threads) == whole
+
+
+@pytest.mark.usefixtures("cut_small")
+def test_records_inside_payloads_do_not_deceive_the_pieces(tmp_path: Path) -> None:
+    nested = golden.frame(THREE * 20)
+    path = put(tmp_path, "a", nested * 3 + golden.frame(b"x"))
+    assert check_file(path, threads=4) == check_file(path, threads=1)
+    assert check_file(path, threads=4).records == 4
+
+
+@pytest.mark.usefixtures("cut_small")
+def test_damage_in_any_piece_is_told_as_by_one_walk(tmp_path: Path) -> None:
+    frames = [golden.frame(b"%d" % i * 20) for i in range(60)]
+    data = b"".join(frames)
+    for byte in range(0, len(data), 97):
+        path = put(tmp_path, "a", golden.flipped(data, byte))
+        assert check_file(path, threads=3) == check_file(path, threads=1)
+    path = put(tmp_path, "a", data[:-5])
+    assert check_file(path, threads=3) == check_file(path, threads=1)
+
+
+@pytest.mark.usefixtures("cut_small")
+def test_progress_begins_again_when_pieces_find_damage(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", golden.PAYLOAD_FLIP)
+    done: list[int] = []
+    check_file(path, threads=2, advanced=done.append)
+    assert sum(done) == 138
