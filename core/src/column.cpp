@@ -233,6 +233,24 @@ void Column::add_packed_rows(const std::uint8_t* first, std::size_t stride, std:
   end_rows(n, size / 4);
 }
 
+Bytes Column::run_of(Bytes feature, Scratch& scratch) const {
+  if (is_list() || spec_.kind == Kind::int64s) return {};
+  const FeatureValues& values = scratch.values;
+  scratch.error = {};
+  if (!parse_feature(feature, scratch.values, scratch.error)) return {};
+  if (values.kind != spec_.kind || values.pieces.size() != 1) return {};
+  if (!ragged() && values.count != static_cast<std::size_t>(spec_.count)) return {};
+  return values.pieces[0];
+}
+
+void Column::close_row() {
+  if (is_bytes()) {
+    arrays_.byte_offsets.push_back(static_cast<std::int64_t>(arrays_.values.size()));
+  }
+  end_item();
+  end_row(0);
+}
+
 void Column::end_rows(std::size_t n, std::size_t count) {
   std::memset(arrays_.present.extend(n), 1, n);
   if (!ragged()) return;

@@ -45,7 +45,9 @@ bool always() {
 }  // namespace
 
 constinit const Table kTable = make_table();
-const Backend kTableBackend{"table", always, table_update, table_word, one_by_one<table_update>};
+const Backend kTableBackend{"table",      always,
+                            table_update, copy_in_blocks<table_update>,
+                            table_word,   one_by_one<table_update>};
 
 namespace {
 
@@ -79,6 +81,10 @@ const Backend& active() {
 
 std::uint32_t crc32c(Bytes data, std::uint32_t crc) {
   return ~crc::active().update(~crc, data.data(), data.size());
+}
+
+std::uint32_t copy_with_crc32c(std::uint8_t* to, Bytes from, std::uint32_t crc) {
+  return ~crc::active().copy(~crc, from.data(), from.size(), to);
 }
 
 std::uint32_t crc32c_word(std::uint64_t word) {

@@ -79,7 +79,8 @@ bool has_crc() {
 
 }  // namespace
 
-const Backend kArmBackend{"armv8", has_crc, arm_update, arm_word, one_by_one<arm_update>};
+const Backend kArmBackend{
+    "armv8", has_crc, arm_update, copy_in_blocks<arm_update>, arm_word, one_by_one<arm_update>};
 
 }  // namespace tfrio::crc
 #endif

@@ -1,9 +1,11 @@
 // The implementations of CRC32C and the arithmetic they share. Internal to the core.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tfrio::crc {
@@ -14,6 +16,8 @@ struct Backend {
   std::string_view name;
   bool (*supported)();
   std::uint32_t (*update)(std::uint32_t state, const std::uint8_t* data, std::size_t size);
+  std::uint32_t (*copy)(std::uint32_t state, const std::uint8_t* data, std::size_t size,
+                        std::uint8_t* to);
   std::uint32_t (*word)(std::uint32_t state, std::uint64_t word);
   void (*blocks)(std::uint32_t state, const std::uint8_t* first, std::size_t stride,
                  std::size_t length, std::size_t n, std::uint32_t* out);
@@ -44,6 +48,22 @@ extern const Backend kAvx512Backend;
 #define TFRIO_ARM 1
 extern const Backend kArmBackend;
 #endif
+
+/// The `copy` of an implementation without one of its own: check a block, then copy it while it is
+/// in the first-level cache.
+template <auto Update>
+std::uint32_t copy_in_blocks(std::uint32_t state, const std::uint8_t* data, std::size_t size,
+                             std::uint8_t* to) {
+  while (size > 0) {
+    const std::size_t block = std::min<std::size_t>(size, 16 << 10);
+    state = Update(state, data, block);
+    std::memcpy(to, data, block);
+    data += block;
+    to += block;
+    size -= block;
+  }
+  return state;
+}
 
 /// Call `update` for each block on its own: the `blocks` of an implementation without lock step.
 template <auto Update>

@@ -138,15 +138,40 @@ TFRIO_AVX inline std::uint32_t reduce(__m512i lanes) {
       _mm_crc32_u64(state, static_cast<std::uint64_t>(_mm_extract_epi64(whole, 1))));
 }
 
-TFRIO_AVX std::uint32_t wide(std::uint32_t state, const std::uint8_t*& data, std::size_t& size) {
-  const auto at = [&data](std::size_t i) TFRIO_AVX { return _mm512_loadu_si512(data + 64 * i); };
-  constexpr std::uint32_t kFar1 = power_of_x(2048 + 31), kFar2 = power_of_x(2048 - 33);
-  constexpr std::uint32_t kNear1 = power_of_x(512 + 31), kNear2 = power_of_x(512 - 33);
-  const __m512i far = fold_constants(kFar1, kFar2), near = fold_constants(kNear1, kNear2);
+/// Where `wide` puts what it reads: nowhere.
+struct Keep {
+  TFRIO_AVX void operator()(std::size_t, __m512i) const {}
+};
+
+/// Where `wide` puts what it reads: at `to`, one 64-byte vector after the other.
+struct Copy {
+  std::uint8_t*& to;
+  TFRIO_AVX void operator()(std::size_t i, __m512i vector) const {
+    _mm512_storeu_si512(to + 64 * i, vector);
+  }
+  void advance(std::size_t n) const { to += n; }
+};
+
+/// Consume all whole vectors of `data`, at least four, and hand each to `put`.
+template <class Put>
+TFRIO_AVX inline std::uint32_t wide(std::uint32_t state, const std::uint8_t*& data,
+                                    std::size_t& size, Put put) {
+  const auto at = [&](std::size_t i) TFRIO_AVX {
+    const __m512i vector = _mm512_loadu_si512(data + 64 * i);
+    put(i, vector);
+    return vector;
+  };
+  const auto advance = [&](std::size_t n) {
+    data += n;
+    size -= n;
+    if constexpr (requires { put.advance(n); }) put.advance(n);
+  };
+  const __m512i far = fold_constants(power_of_x(2048 + 31), power_of_x(2048 - 33));
+  const __m512i near = fold_constants(power_of_x(512 + 31), power_of_x(512 - 33));
   __m512i a =
       _mm512_xor_si512(at(0), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state))));
   __m512i b = at(1), c = at(2), d = at(3);
-  for (data += 256, size -= 256; size >= 256; data += 256, size -= 256) {
+  for (advance(256); size >= 256; advance(256)) {
     a = fold(a, far, at(0));
     b = fold(b, far, at(1));
     c = fold(c, far, at(2));
@@ -155,13 +180,20 @@ TFRIO_AVX std::uint32_t wide(std::uint32_t state, const std::uint8_t*& data, std
   a = fold(a, near, b);
   a = fold(a, near, c);
   a = fold(a, near, d);
-  for (; size >= 64; data += 64, size -= 64) a = fold(a, near, at(0));
+  for (; size >= 64; advance(64)) a = fold(a, near, at(0));
   return reduce(a);
 }
 
 TFRIO_AVX std::uint32_t avx_update(std::uint32_t state, const std::uint8_t* data,
                                    std::size_t size) {
-  if (size >= 256) state = wide(state, data, size);
+  if (size >= 256) state = wide(state, data, size, Keep{});
+  return serial(state, data, size);
+}
+
+TFRIO_AVX std::uint32_t avx_copy(std::uint32_t state, const std::uint8_t* data, std::size_t size,
+                                 std::uint8_t* to) {
+  if (size >= 256) state = wide(state, data, size, Copy{to});
+  std::memcpy(to, data, size);
   return serial(state, data, size);
 }
 
@@ -196,8 +228,10 @@ bool has_avx512() {
 
 }  // namespace
 
-const Backend kSse42Backend{"sse4.2", has_sse42, sse_update, sse_word, lock_step<sse_update>};
-const Backend kAvx512Backend{"avx512", has_avx512, avx_update, sse_word, lock_step<avx_update>};
+const Backend kSse42Backend{
+    "sse4.2", has_sse42, sse_update, copy_in_blocks<sse_update>, sse_word, lock_step<sse_update>};
+const Backend kAvx512Backend{"avx512", has_avx512, avx_update,
+                             avx_copy, sse_word,   lock_step<avx_update>};
 
 }  // namespace tfrio::crc
 #endif

@@ -11,6 +11,14 @@ namespace {
 constexpr std::size_t kRunRecords = 64;
 constexpr std::size_t kRunBytes = 16 << 10;
 
+/// Payloads from this size on are checked and copied out in one pass, where they hold runs of
+/// values of at least this size.
+constexpr std::size_t kLargePayload = 8 << 10;
+constexpr std::size_t kLongRun = 4 << 10;
+
+/// Records of a shuffled batch to ask the memory for in advance.
+constexpr std::size_t kAhead = 6;
+
 /// Return how many of the first `most` records of `rest` have the layout.
 std::size_t matching_records(const Layout& layout, Bytes rest, std::int64_t most) {
   const std::size_t stride = layout.length() + kFrameSize;
@@ -35,6 +43,15 @@ std::size_t intact_records(const Layout& layout, Bytes rest, std::size_t n) {
     if (mask_crc(crcs[i]) != load32(payload + layout.length())) return i;
   }
   return n;
+}
+
+/// Ask the memory for the first lines of a record that is needed soon.
+void prefetch(const std::uint8_t* record) {
+#if defined(__GNUC__) || defined(__clang__)
+  for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(record + 64 * line);
+#else
+  (void)record;
+#endif
 }
 
 void check_spec(const FeatureSpec& spec, const PayloadOptions& options, const Locator& locator) {
@@ -63,10 +80,6 @@ ExampleDecoder::ExampleDecoder(std::vector<FeatureSpec> features, const PayloadO
     locator_.list(spec.name, spec.place);
     columns_.emplace_back(spec);
   }
-}
-
-void ExampleDecoder::begin() {
-  for (Column& column : columns_) column.begin();
 }
 
 void ExampleDecoder::roll_back() {
@@ -117,9 +130,118 @@ struct RollBack {
   void (ExampleDecoder::*undo)();
 };
 
+std::size_t ExampleDecoder::add_predicted(Bytes rest, std::int64_t most, bool verify) {
+  if (rest.size() < kHeaderSize) return 0;
+  const Layout* layout = layouts_.find(rest.data());
+  if (layout == nullptr) return 0;
+  std::size_t n = matching_records(*layout, rest, most);
+  if (n > 0 && verify) n = intact_records(*layout, rest, n);
+  if (n > 0) n = add_rows(*layout, rest.subspan(kHeaderSize), n);
+  if (n > 0) {
+    layouts_.hit(layout->length());
+  } else {
+    layouts_.miss();
+  }
+  return n;
+}
+
+std::size_t ExampleDecoder::add_rows(const Layout& layout, Bytes payloads, std::size_t n) {
+  const std::size_t stride = layout.length() + kFrameSize;
+  std::size_t added = n;
+  for (std::size_t i = 0; i < columns_.size() && added > 0; ++i) {
+    added = columns_[i].add_rows(payloads.data(), stride, added, layout.shape(i), scratch_);
+  }
+  rows_ += static_cast<std::int64_t>(added);
+  if (added < n) roll_back();
+  return added;
+}
+
+std::size_t ExampleDecoder::add_record(Bytes data, std::size_t offset, const FrameOptions& options,
+                                       Fault& fault) {
+  const auto length = whole_record(data, offset, options.final, fault);
+  if (!length) return 0;
+  const Bytes payload = data.subspan(offset + kHeaderSize, *length);
+  bool fine = false;
+  if (options.verify_payload && *length >= kLargePayload) {
+    fine = add_large(payload, fault);
+    // Damage comes first: a damaged payload may well look malformed, too.
+    if (!fine && fault.code != FaultCode::payload_crc) {
+      Fault damage;
+      if (!payload_matches(data, offset, *length, damage)) fault = damage;
+    }
+  } else {
+    fine = (!options.verify_payload || payload_matches(data, offset, *length, fault)) &&
+           add_payload(payload, fault);
+  }
+  if (!fine) return 0;
+  layouts_.learn(payload, locator_, columns_);
+  return *length + kFrameSize;
+}
+
+bool ExampleDecoder::add_large(Bytes payload, Fault& fault) {
+  if (!locator_.locate(payload, fault)) return false;
+  find_runs(payload);
+  if (!copy_runs(payload, fault)) return false;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (is_run_[i]) {
+      columns_[i].close_row();
+    } else if (!add_feature(i, fault)) {
+      return false;
+    }
+  }
+  ++rows_;
+  return true;
+}
+
+void ExampleDecoder::find_runs(Bytes payload) {
+  runs_.clear();
+  is_run_.assign(columns_.size(), false);
+  if (locator_.merged()) return;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const int number = static_cast<int>(i);
+    if (!locator_.present(number) || locator_.value(number).size() < kLongRun) continue;
+    const Bytes run = columns_[i].run_of(locator_.value(number), scratch_);
+    if (run.size() < kLongRun) continue;
+    runs_.push_back({static_cast<std::size_t>(run.data() - payload.data()), run.size(), i});
+    is_run_[i] = true;
+  }
+  std::sort(runs_.begin(), runs_.end(),
+            [](const Run& a, const Run& b) { return a.offset < b.offset; });
+}
+
+bool ExampleDecoder::copy_runs(Bytes payload, Fault& fault) {
+  std::uint32_t crc = 0;
+  std::size_t at = 0;
+  for (const Run& run : runs_) {
+    crc = crc32c(payload.subspan(at, run.offset - at), crc);
+    std::uint8_t* out = columns_[run.column].open_row(run.size);
+    crc = copy_with_crc32c(out, payload.subspan(run.offset, run.size), crc);
+    at = run.offset + run.size;
+  }
+  crc = mask_crc(crc32c(payload.subspan(at), crc));
+  const std::uint32_t stored = load32(payload.data() + payload.size());
+  if (crc == stored) return true;
+  fault.code = FaultCode::payload_crc;
+  fault.expected = crc;
+  fault.got = stored;
+  return false;
+}
+
+/// Puts the columns back to whole rows when a call ends, for whatever reason.
+class ExampleDecoder::Guard {
+ public:
+  explicit Guard(ExampleDecoder& decoder) : decoder_(decoder) {
+    for (Column& column : decoder_.columns_) column.begin();
+  }
+  Guard(const Guard&) = delete;
+  ~Guard() { decoder_.roll_back(); }
+
+ private:
+  ExampleDecoder& decoder_;
+};
+
 Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions& options) {
-  begin();
-  const RollBack guard(*this, &ExampleDecoder::roll_back);
+  const Guard guard(*this);
   Progress progress;
   std::size_t offset = start;
   const std::int64_t most = room(options.max_records);
@@ -131,13 +253,9 @@ Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions&
       offset += n * (static_cast<std::size_t>(load64(rest.data())) + kFrameSize);
       continue;
     }
-    const auto length = whole_record(data, offset, options.final, progress.fault);
-    if (!length) break;
-    if (options.verify_payload && !payload_matches(data, offset, *length, progress.fault)) break;
-    const Bytes payload = data.subspan(offset + kHeaderSize, *length);
-    if (!add_payload(payload, progress.fault)) break;
-    layouts_.learn(payload, locator_, columns_);
-    offset += *length + kFrameSize;
+    const std::size_t size = add_record(data, offset, options, progress.fault);
+    if (size == 0) break;
+    offset += size;
     ++progress.records;
   }
   progress.consumed = static_cast<std::int64_t>(offset - start);
@@ -146,45 +264,16 @@ Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions&
   return progress;
 }
 
-std::size_t ExampleDecoder::add_predicted(Bytes rest, std::int64_t most, bool verify) {
-  if (rest.size() < kHeaderSize) return 0;
-  const Layout* layout = layouts_.find(rest.data());
-  if (layout == nullptr) return 0;
-  std::size_t n = matching_records(*layout, rest, most);
-  if (verify && n > 0) n = intact_records(*layout, rest, n);
-  const std::size_t added = n > 0 ? add_records(*layout, rest, n) : 0;
-  if (added > 0) {
-    layouts_.hit(layout->length());
-  } else {
-    layouts_.miss();
-  }
-  return added;
-}
-
-std::size_t ExampleDecoder::add_records(const Layout& layout, Bytes records, std::size_t n) {
-  const std::uint8_t* payload = records.data() + kHeaderSize;
-  const std::size_t stride = layout.length() + kFrameSize;
-  std::size_t added = n;
-  for (std::size_t i = 0; i < columns_.size() && added > 0; ++i) {
-    added = columns_[i].add_rows(payload, stride, added, layout.shape(i), scratch_);
-  }
-  rows_ += static_cast<std::int64_t>(added);
-  if (added < n) roll_back();
-  return added;
-}
-
 Progress ExampleDecoder::feed_spans(Bytes data, std::span<const Span> spans,
                                     std::int64_t max_records) {
-  begin();
-  const RollBack guard(*this, &ExampleDecoder::roll_back);
+  const Guard guard(*this);
   Progress progress;
-  const std::int64_t most =
-      std::min<std::int64_t>(room(max_records), static_cast<std::int64_t>(spans.size()));
+  const std::int64_t most = std::min(room(max_records), std::ssize(spans));
   for (; progress.records < most; ++progress.records) {
     const Span span = spans[static_cast<std::size_t>(progress.records)];
     const Bytes payload =
         data.subspan(static_cast<std::size_t>(span.offset), static_cast<std::size_t>(span.length));
-    if (!add_payload(payload, progress.fault)) {
+    if (!add_span(payload, progress.fault)) {
       progress.fault.record = progress.records;
       progress.fault.offset = span.offset - static_cast<std::int64_t>(kHeaderSize);
       break;
@@ -194,32 +283,53 @@ Progress ExampleDecoder::feed_spans(Bytes data, std::span<const Span> spans,
   return progress;
 }
 
+bool ExampleDecoder::add_span(Bytes payload, Fault& fault) {
+  const Layout* layout = layouts_.find(payload.size());
+  if (layout != nullptr) {
+    if (layout->matches(payload.data()) && add_rows(*layout, payload, 1) == 1) {
+      layouts_.hit(payload.size());
+      return true;
+    }
+    layouts_.miss();
+  }
+  if (!add_payload(payload, fault)) return false;
+  layouts_.learn(payload, locator_, columns_);
+  return true;
+}
+
 Progress ExampleDecoder::feed_at(std::span<const Bytes> buffers,
                                  std::span<const std::int32_t> which,
                                  std::span<const std::int64_t> starts, bool verify) {
-  begin();
-  const RollBack guard(*this, &ExampleDecoder::roll_back);
+  const Guard guard(*this);
+  const FrameOptions options{1, verify, true};
+  const auto place = [&](std::size_t k) -> std::pair<Bytes, std::size_t> {
+    const Bytes data = buffers[static_cast<std::size_t>(which[k])];
+    const auto start = static_cast<std::uint64_t>(starts[k]);  // below 0 is beyond the end
+    return {data, static_cast<std::size_t>(std::min<std::uint64_t>(start, data.size()))};
+  };
   Progress progress;
-  const std::int64_t most =
-      std::min<std::int64_t>(room(-1), static_cast<std::int64_t>(starts.size()));
+  const std::int64_t most = std::min(room(-1), std::ssize(starts));
   for (; progress.records < most; ++progress.records) {
     const auto k = static_cast<std::size_t>(progress.records);
-    const Bytes data = buffers[static_cast<std::size_t>(which[k])];
-    const std::size_t offset =
-        starts[k] < 0 ? data.size() : std::min<std::size_t>(starts[k], data.size());
-    const auto length = whole_record(data, offset, true, progress.fault);
-    if (!length || (verify && !payload_matches(data, offset, *length, progress.fault)) ||
-        !add_payload(data.subspan(offset + kHeaderSize, *length), progress.fault)) {
-      if (!progress.fault) {
-        progress.fault.code = FaultCode::header_cut;
-        progress.fault.expected = kHeaderSize;
-      }
-      progress.fault.record = progress.records;
-      progress.fault.offset = starts[k];
+    if (k + kAhead < starts.size()) {
+      const auto [data, offset] = place(k + kAhead);
+      prefetch(data.data() + offset);
+    }
+    const auto [data, offset] = place(k);
+    if (add_predicted(data.subspan(offset), 1, verify) == 0 &&
+        add_record(data, offset, options, progress.fault) == 0) {
       break;
     }
   }
   progress.consumed = progress.records;
+  if (progress.records < most) {
+    if (!progress.fault) {  // the place is the very end of its buffer, or outside
+      progress.fault.code = FaultCode::header_cut;
+      progress.fault.expected = kHeaderSize;
+    }
+    progress.fault.record = progress.records;
+    progress.fault.offset = starts[static_cast<std::size_t>(progress.records)];
+  }
   return progress;
 }
 

@@ -91,9 +91,11 @@ class RowWriter {
     sizes_.clear();
     gather(row);
     const bool repeats = run_ > 0 && stride_ <= kShortRecord && sizes_ == last_sizes_;
-    if (!repeats) write_fresh(row);
-    if (repeats) write_again(row);
-    ++run_;
+    if (repeats) {
+      write_again(row);
+    } else {
+      write_fresh(row);
+    }
     out_.ends.push_back(static_cast<std::int64_t>(out_.data.size()));
   }
 
@@ -119,6 +121,9 @@ class RowWriter {
   static constexpr std::size_t kShortRecord = 2048;
   /// Most bytes whose checksums are put off, so that they are still in the first-level cache.
   static constexpr std::size_t kRunBytes = 16 << 10;
+  /// Shortest run of values that is checked while it is copied. A record with one is longer than
+  /// kShortRecord.
+  static constexpr std::size_t kLongRun = 4 << 10;
   static constexpr std::size_t kAbsent = SIZE_MAX;
 
   const ColumnView& view_of(const Feature& feature) const { return columns_[feature.column]; }
@@ -237,6 +242,7 @@ class RowWriter {
     std::uint8_t* const record = extend(stride_);
     std::memcpy(record, record - stride_, stride_ - kFooterSize);
     fill(row, record);
+    ++run_;
   }
 
   void write_fresh(std::size_t row) {
@@ -253,10 +259,17 @@ class RowWriter {
     next_size_ = sizes_.data();
     next_list_ = list_sizes_.data();
     std::uint8_t* at = record_ + kHeaderSize;
+    crc_ = 0;
+    checked_ = at;
     if (context > 0) at = write_field_header(at, kFirst, context);
     at = write_map(at, row, 0, encoder_.contexts_);
     if (lists > 0) at = write_field_header(at, kSecond, lists);
-    write_map(at, row, encoder_.contexts_, encoder_.features_.size());
+    at = write_map(at, row, encoder_.contexts_, encoder_.features_.size());
+    if (checked_ == record_ + kHeaderSize) {
+      ++run_;
+    } else {
+      store32(at, mask_crc(crc32c({checked_, at}, crc_)));
+    }
   }
 
   std::uint8_t* write_map(std::uint8_t* at, std::size_t row, std::size_t begin, std::size_t end) {
@@ -310,7 +323,7 @@ class RowWriter {
 
   void remember(std::uint8_t* at) { places_.push_back(static_cast<std::size_t>(at - record_)); }
 
-  std::uint8_t* write_numbers(std::uint8_t* at, const Feature& feature, std::size_t item) const {
+  std::uint8_t* write_numbers(std::uint8_t* at, const Feature& feature, std::size_t item) {
     const ColumnView& view = view_of(feature);
     const auto [first, last] = values_of(view, item);
     if (feature.spec.kind == Kind::int64s) {
@@ -318,12 +331,9 @@ class RowWriter {
       return at;
     }
     const std::uint8_t* from = view.values.data() + 4 * first;
-    if (last - first == 1) {
-      store32(at, load32(from));
-    } else if (last > first) {
-      std::memcpy(at, from, 4 * (last - first));
-    }
-    return at + 4 * (last - first);
+    if (last - first != 1) return write_run(at, {from, 4 * (last - first)});
+    store32(at, load32(from));
+    return at + 4;
   }
 
   std::uint8_t* write_strings(std::uint8_t* at, const ColumnView& view, std::size_t item) {
@@ -332,14 +342,25 @@ class RowWriter {
       const Bytes string = string_at(view, k);
       at = write_field_header(at, kFirst, string.size());
       remember(at);
-      if (!string.empty()) std::memcpy(at, string.data(), string.size());
-      at += string.size();
+      at = write_run(at, string);
     }
     return at;
   }
 
+  /// Copy `run` to `at`; a long one is checked on the way, which saves a pass over the memory.
+  std::uint8_t* write_run(std::uint8_t* at, Bytes run) {
+    if (run.size() >= kLongRun) {
+      crc_ = crc32c({checked_, at}, crc_);
+      crc_ = copy_with_crc32c(at, run, crc_);
+      checked_ = at + run.size();
+    } else if (!run.empty()) {
+      std::memcpy(at, run.data(), run.size());
+    }
+    return at + run.size();
+  }
+
   /// Put the values of `row` into `record`, a copy of a record of the same layout.
-  void fill(std::size_t row, std::uint8_t* record) const {
+  void fill(std::size_t row, std::uint8_t* record) {
     const std::size_t* place = places_.data();
     for (const Feature& feature : encoder_.features_) {
       if (!present(feature, row)) continue;
@@ -353,7 +374,7 @@ class RowWriter {
   }
 
   void fill_item(const Feature& feature, std::size_t item, std::uint8_t* record,
-                 const std::size_t*& place) const {
+                 const std::size_t*& place) {
     if (feature.spec.kind != Kind::bytes) {
       write_numbers(record + *place++, feature, item);
       return;
@@ -376,6 +397,8 @@ class RowWriter {
   const std::size_t* next_size_ = nullptr;
   const std::size_t* next_list_ = nullptr;
   std::uint8_t* record_ = nullptr;
+  std::uint32_t crc_ = 0;  // of the payload in hand up to `checked_`
+  const std::uint8_t* checked_ = nullptr;
   std::size_t run_ = 0;     // records at the end whose checksums are still to come
   std::size_t stride_ = 0;  // bytes of each of them
 };

@@ -1,6 +1,8 @@
 // Predicting a record from the last one.
 #include "tfrio/layout.hpp"
 
+#include <algorithm>
+
 #include "tfrio/framing.hpp"
 
 namespace tfrio {
@@ -8,6 +10,10 @@ namespace {
 
 /// Layouts of more words than this cost more than they save, and hold memory.
 constexpr std::size_t kMostWords = 4096;
+
+/// Payloads from this size on are not predicted: next to moving their bytes, taking them apart
+/// costs nothing.
+constexpr std::size_t kLargePayload = 32 << 10;
 
 /// Records of one length that must miss in a row before their layout is learnt anew.
 constexpr unsigned kPatience = 4;
@@ -45,7 +51,9 @@ std::optional<Layout> Layout::learn(Bytes payload, const Locator& locator,
                                     const std::vector<Column>& columns) {
   Layout layout;
   layout.length_ = payload.size();
-  if (payload.size() < 8 || locator.merged()) return std::nullopt;
+  if (payload.size() < 8 || payload.size() >= kLargePayload || locator.merged()) {
+    return std::nullopt;
+  }
   write_header(layout.header_, payload.size());
   std::vector<Range> values;
   for (Bytes value : locator.unlisted_values()) {

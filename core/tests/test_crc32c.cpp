@@ -61,6 +61,20 @@ TEST(crc32c_continues) {
   }
 }
 
+TEST(crc32c_while_copying) {
+  const auto data = noise(40000);
+  for (std::string_view name : tfrio::crc32c_backends()) {
+    Forced forced(name);
+    for (std::size_t size : {0, 1, 63, 255, 256, 257, 320, 1000, 16384, 39990}) {
+      std::vector<std::uint8_t> copy(size + 1, 7);
+      const tfrio::Bytes piece{data.data() + size % 7, size};
+      CHECK_EQUAL(tfrio::copy_with_crc32c(copy.data(), piece, 5), crc32c(piece, 5));
+      CHECK(std::equal(piece.begin(), piece.end(), copy.begin()));
+      CHECK_EQUAL(+copy[size], 7);
+    }
+  }
+}
+
 TEST(crc32c_blocks_equal_single_ones) {
   const auto data = noise(20000);
   for (std::string_view name : tfrio::crc32c_backends()) {

@@ -85,6 +85,15 @@ class Column {
   std::size_t add_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
                        const RowShape& shape, Scratch& scratch);
 
+  /// Return the bytes that a row from the Feature message `feature` would copy as they are, where
+  /// they are in one piece and fit; else nothing.
+  Bytes run_of(Bytes feature, Scratch& scratch) const;
+
+  /// Begin a row of one piece, floats or one byte string, of `size` bytes; return where to write
+  /// them. Only for a feature in an Example or context, and only as close_row or truncate follow.
+  std::uint8_t* open_row(std::size_t size) { return arrays_.values.extend(size); }
+  void close_row();
+
   /// Keep only the first `rows` rows.
   void truncate(std::size_t rows);
 

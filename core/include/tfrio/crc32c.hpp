@@ -14,6 +14,10 @@ namespace tfrio {
 /// start). crc32c(b, crc32c(a)) equals the CRC of a followed by b.
 std::uint32_t crc32c(Bytes data, std::uint32_t crc = 0);
 
+/// Copy `from` to `to`, which must not overlap, and return its CRC32C, continuing from `crc`. One
+/// pass over the memory instead of two.
+std::uint32_t copy_with_crc32c(std::uint8_t* to, Bytes from, std::uint32_t crc = 0);
+
 /// Return the CRC32C of the 8 bytes of `word`, lowest byte first: the checksum of a record's
 /// length.
 std::uint32_t crc32c_word(std::uint64_t word);

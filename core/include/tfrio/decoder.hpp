@@ -50,18 +50,31 @@ class ExampleDecoder {
   const Column& column(std::size_t i) const { return columns_[i]; }
 
  private:
+  class Guard;
+
   bool add_payload(Bytes payload, Fault& fault);
-  std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
-  std::size_t add_records(const Layout& layout, Bytes records, std::size_t n);
   bool add_feature(std::size_t i, Fault& fault);
-  void begin();
+  std::size_t add_record(Bytes data, std::size_t offset, const FrameOptions& options, Fault& fault);
+  bool add_span(Bytes payload, Fault& fault);
+  std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
+  std::size_t add_rows(const Layout& layout, Bytes payloads, std::size_t n);
+  bool add_large(Bytes payload, Fault& fault);
+  void find_runs(Bytes payload);
+  bool copy_runs(Bytes payload, Fault& fault);
   void roll_back();
   std::int64_t room(std::int64_t max_records) const;
+
+  /// A long run of values that makes up a whole row of a column and is copied as it is.
+  struct Run {
+    std::size_t offset, size, column;
+  };
 
   std::vector<Column> columns_;
   Locator locator_;
   LayoutCache layouts_;
   Scratch scratch_;
+  std::vector<Run> runs_;     // of the payload in hand, in the order in which they lie
+  std::vector<bool> is_run_;  // by column
   std::int64_t rows_ = 0;
   std::int64_t capacity_ = INT64_MAX;  // rows that fit the output arrays
 };

@@ -68,9 +68,13 @@ class LayoutCache {
   const Layout* find(const std::uint8_t* header) {
     const Entry& entry = entries_[place(load64(header))];
     if (!entry.layout || std::memcmp(entry.layout->header(), header, 12) != 0) return nullptr;
-    if (skipping_ == 0) return &*entry.layout;
-    --skipping_;
-    return nullptr;
+    return try_one(entry);
+  }
+
+  /// Return the layout to try on a payload of `length` bytes, or nullptr.
+  const Layout* find(std::size_t length) {
+    const Entry& entry = entries_[place(length)];
+    return entry.layout && entry.length == length ? try_one(entry) : nullptr;
   }
 
   /// Note that the layout for payloads of `length` bytes fitted a record.
@@ -96,6 +100,11 @@ class LayoutCache {
     unsigned misses = 0;  // records of this length since the layout fitted last
     std::optional<Layout> layout;
   };
+  const Layout* try_one(const Entry& entry) {
+    if (skipping_ == 0) return &*entry.layout;
+    --skipping_;
+    return nullptr;
+  }
   static std::size_t place(std::uint64_t length) { return (length ^ length >> 3) % kEntries; }
 
   static constexpr std::size_t kEntries = 16;
