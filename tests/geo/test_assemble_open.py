@@ -115,6 +115,22 @@ def test_predictions_with_a_mixer_and_an_index(tmp_path: Path) -> None:
         open_export(MIX_A, short, index="memory")
 
 
+def test_south_up_exports_can_be_turned(tmp_path: Path) -> None:
+    south = AFFINE._replace(a=-30, e=30, f=4_499_790)
+    export_image(
+        array_source(GEO_A, south, crs="EPSG:32618", names=["b"]), tmp_path / "a", patch=(4, 3)
+    )
+    kept = open_export(tmp_path / "a", index="memory")
+    turned = open_export(tmp_path / "a", north_up=True, index="memory")
+    np.testing.assert_array_equal(kept.values, GEO_A[:6, :8])
+    np.testing.assert_array_equal(turned.values, GEO_A[:6, :8][::-1, ::-1])
+    assert turned.y[0] > turned.y[-1]
+    assert turned.x[0] < turned.x[-1]
+    assert turned.attrs["transform"] == (30, 0, 499_760, 0, -30, 4_499_970)
+    point = {"x": 499_985, "y": 4_499_805}
+    assert kept.sel(point).item() == turned.sel(point).item() == 0
+
+
 def test_bytes_and_a_rotated_grid(tmp_path: Path) -> None:
     turned = AFFINE._replace(b=0.5, d=-0.5)
     values = (GEO_A % 251).astype(np.uint8)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tfrio.geo.arrays import array_source
     from tfrio.geo.assemble import import_image
+    from tfrio.geo.assemble_extract import extract_patches
     from tfrio.geo.assemble_open import open_export
     from tfrio.geo.assemble_predictions import PredictionWriter, write_predictions
     from tfrio.geo.assemble_quicklook import quicklook
@@ -37,6 +38,7 @@ __all__ = [
     "array_source",
     "export_image",
     "export_images",
+    "extract_patches",
     "import_image",
     "open_export",
     "quicklook",
@@ -60,6 +62,7 @@ _HOMES = {
     "array_source": "arrays",
     "export_image": "export",
     "export_images": "export",
+    "extract_patches": "assemble_extract",
     "import_image": "assemble",
     "open_export": "assemble_open",
     "quicklook": "assemble_quicklook",

@@ -13,6 +13,7 @@ from tfrio.geo.assemble_files import FeatureLook, Survey, find_files
 from tfrio.geo.assemble_layout import planes
 from tfrio.geo.assemble_order import patch_order
 from tfrio.geo.assemble_place import patch_mask
+from tfrio.geo.assemble_target import north_up as turn_north_up
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import Window
 from tfrio.records.access import RecordFile
@@ -41,6 +42,7 @@ def open_export(
     kernel: Pair | None = None,
     depth: int | None = None,
     masked: bool = False,
+    north_up: bool = False,
     crs: str | None = None,
     index: IndexChoice = "auto",
 ) -> Any:
@@ -54,6 +56,8 @@ def open_export(
         depth: Planes per patch of each feature, where the number of values does not tell.
         masked: Give NaN (and a float dtype) where pixels were masked at export or have no patch;
             otherwise masked pixels have the value stored, pixels without a patch 0.
+        north_up: Turn a south-up or mirrored grid so that row 0 is the northern one and column 0
+            the western one; otherwise rows and columns are as exported.
         crs: CRS in place of the one named.
         index: How records are found by number; see ``tfrio.open``.
 
@@ -78,9 +82,18 @@ def open_export(
     patches = _Patches(looked, target, plan, masked=masked, index=index)
     values = xarray.Variable(("band", "y", "x"), _lazy(patches))
     array = xarray.DataArray(values, coords=_coordinates(target.frame, plan), attrs=_attrs(target))
+    if north_up:
+        array = _turned(array, target.frame)
     if len(plan.names) == 1:
         return array.isel(band=0, drop=True).rename(plan.names[0])
     return array
+
+
+def _turned(array: Any, frame: Frame) -> Any:
+    """Return the array with rows from the north and columns from the west, still lazy."""
+    turned, rows, columns = turn_north_up(frame)
+    ways = {"y": slice(None, None, -1 if rows else 1), "x": slice(None, None, -1 if columns else 1)}
+    return array.isel(ways).assign_attrs(transform=tuple(turned.affine))
 
 
 def _lazy(patches: _Patches) -> Any:

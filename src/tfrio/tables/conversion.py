@@ -59,7 +59,7 @@ class Conversion:
         for field, array in zip(self.schema, batch.columns, strict=True):
             try:
                 arrays.append(self._column(pa, field, array))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            except pa.ArrowException as error:
                 raise self._located(pa, field, array, first, error) from error
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -92,7 +92,7 @@ class Conversion:
     def _fails(self, pa: Any, field: Any, one: Any) -> bool:
         try:
             self._column(pa, field, one)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except pa.ArrowException:
             return True
         return False
 
