@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfrio.cli.demo.model import fit, neighbourhood_mean
+from tfrio.cli.demo.model import descend_numpy, descend_torch, fit, neighbourhood_mean
 from tfrio.cli.demo.scene import load_samples
 from tfrio.types import XY
 
@@ -48,3 +48,14 @@ def test_a_part_gives_bit_for_bit_what_the_whole_gives() -> None:
     part = (slice(6, 19), slice(9, 30))
     small = neighbourhood_mean(values[(slice(None), *part)], valid[part], XY(5, 3))
     np.testing.assert_array_equal(model.probabilities(small), whole[:, 6:17, 9:26])
+
+
+def test_pytorch_descends_as_numpy_does() -> None:
+    pytest.importorskip("torch")
+    random = np.random.default_rng(11)
+    inputs = random.standard_normal((6, 50), dtype=np.float32)
+    codes = random.integers(0, 3, 50)
+    for ours, theirs in zip(
+        descend_numpy(inputs, codes, 3), descend_torch(inputs, codes, 3), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The demo's model: softmax regression on a pixel's mean neighbourhood spectrum, in NumPy.
+"""The demo's model: softmax regression on the mean spectrum of a pixel's neighbourhood.
 
 Each pixel is judged by the mean of its 5 x 3 neighbourhood, which is what the margins of the
 patches are for: without them a seam would show at every patch border. Everything is arithmetic
@@ -7,17 +7,20 @@ pixel by pixel in a fixed order, so that a patch gives bit for bit what the whol
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tfrio.errors import require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrio.types import XY
 
-__all__ = ["Model", "fit", "neighbourhood_mean"]
+__all__ = ["Model", "descend_numpy", "descend_torch", "fit", "neighbourhood_mean"]
 
 STEPS = 1500
 RATE = 0.5
@@ -78,7 +81,7 @@ def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def fit(reflectance: NDArray[np.float32], labels: list[str]) -> Model:
-    """Fit the model by gradient descent.
+    """Fit the model, in PyTorch where it is installed, else in NumPy.
 
     Args:
         reflectance: Shape (4, n), in 0..1.
@@ -91,14 +94,52 @@ def fit(reflectance: NDArray[np.float32], labels: list[str]) -> Model:
     features = _features(reflectance)
     mean, scale = features.mean(axis=1), features.std(axis=1)
     inputs = (features - mean[:, None]) / scale[:, None]
-    target = np.eye(len(names), dtype=np.float32)[codes].T
-    weights = np.zeros((len(inputs), len(names)), np.float32)
-    bias = np.zeros(len(names), np.float32)
+    descend = descend_torch if importlib.util.find_spec("torch") else descend_numpy
+    weights, bias = descend(inputs, codes, len(names))
+    return Model(tuple(map(str, names)), mean, scale, weights, bias)
+
+
+def descend_numpy(
+    inputs: NDArray[np.float32], codes: NDArray[np.int64], classes: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Find weights and bias by gradient descent.
+
+    Args:
+        inputs: Standardised features, shape (6, n).
+        codes: Class of each sample, shape (n,).
+        classes: Number of classes.
+
+    Returns:
+        Weights (6, classes) and bias (classes,).
+    """
+    target = np.eye(classes, dtype=np.float32)[codes].T
+    weights = np.zeros((len(inputs), classes), np.float32)
+    bias = np.zeros(classes, np.float32)
     for _ in range(STEPS):
-        error = (_softmax(weights.T @ inputs + bias[:, None]) - target) / len(labels)
+        error = (_softmax(weights.T @ inputs + bias[:, None]) - target) / len(codes)
         weights -= np.float32(RATE) * (inputs @ error.T + np.float32(RIDGE) * weights)
         bias -= np.float32(RATE) * error.sum(axis=1)
-    return Model(tuple(map(str, names)), mean, scale, weights, bias)
+    return weights, bias
+
+
+def descend_torch(
+    inputs: NDArray[np.float32], codes: NDArray[np.int64], classes: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Find weights and bias with PyTorch; arguments and result as in ``descend_numpy``."""
+    torch = require("torch", extra="torch")
+    samples, target = torch.from_numpy(inputs.T.copy()), torch.from_numpy(codes)
+    weights = torch.zeros(len(inputs), classes, requires_grad=True)
+    bias = torch.zeros(classes, requires_grad=True)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # matrices this small only make threads wait for each other
+    for _ in range(STEPS):
+        loss = torch.nn.functional.cross_entropy(samples @ weights + bias, target)
+        slopes = torch.autograd.grad(loss, (weights, bias))
+        with torch.no_grad():
+            weights -= RATE * (slopes[0] + RIDGE * weights)
+            bias -= RATE * slopes[1]
+    torch.set_num_threads(threads)
+    return weights.detach().numpy(), bias.detach().numpy()
 
 
 def neighbourhood_mean(

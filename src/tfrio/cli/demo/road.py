@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,8 +147,9 @@ class Road:
         self.model = fit(reflectance, labels)
         found = self.model.probabilities(reflectance).argmax(axis=0)
         right = sum(self.model.labels[k] == label for k, label in zip(found, labels, strict=True))
+        tool = "PyTorch" if importlib.util.find_spec("torch") else "NumPy"
         return (
-            f"softmax regression on {len(labels)} spectra out of samples.tfrecord.gz: "
+            f"softmax regression ({tool}) on {len(labels)} spectra out of samples.tfrecord.gz: "
             f"{right} of {len(labels)} right"
         )
 
