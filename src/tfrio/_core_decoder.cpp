@@ -96,7 +96,10 @@ Feed feed_at(PyDecoder& self, nb::sequence buffers, const Int32s& which, const I
 
 void set_output(PyDecoder& self, std::size_t i, nb::object output) {
   const InUse lock(self.in_use);
-  const auto array = nb::cast<Writable>(output);
+  Writable array;  // never a converted copy, which nobody would see
+  if (!nb::try_cast(output, array, false)) {
+    throw nb::type_error("the output must be a writable, C-contiguous array");
+  }
   if (i >= self.decoder->size()) throw nb::index_error("there is no such feature");
   const Kind kind = self.decoder->column(i).spec().kind;
   const nb::dlpack::dtype wanted =
