@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 import numpy as np
 
 from tfrio import _core
-from tfrio.compression import member_at
 from tfrio.compression.blocks import parse_header
 from tfrio.compression.inflate import inflate_block
 from tfrio.errors import CorruptRecordError, IndexFileError, TfrioWarning, UsageError, from_fault
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tfrio.compression.blocks import Header
     from tfrio.storage import BinaryReader
     from tfrio.types import PathLike
 
@@ -167,9 +167,9 @@ class BlockFrames:
         begin, end = (int(v) for v in self._blocks.stored[number : number + 2])
         stored = self._reader.read_at(begin, end - begin)
         name = self._reader.name
-        member, header = member_at(stored), parse_header(stored) if stored else None
+        header = _header_of(stored)
         first, stop = (int(v) for v in self._blocks.first[number : number + 2])
-        if member is None or header is None or len(stored) < end - begin:
+        if header is None or len(stored) < end - begin:
             raise IndexFileError(f"{name}: no gzip block at byte {begin}, as its index says")
         data = inflate_block(stored, header, name=name, start=begin)
         scan = _core.scan(data, 0, -1, False, True)
@@ -184,6 +184,13 @@ class BlockFrames:
                 record=first,
             )
         return data, scan.spans[:, 0] - _HEADER
+
+
+def _header_of(stored: bytes) -> Header | None:
+    try:
+        return parse_header(stored)
+    except ValueError:
+        return None
 
 
 class PointFrames:
