@@ -135,6 +135,21 @@ def test_wrong_arrays(values: Any, names: Any, message: str) -> None:
         array_source(values, AFFINE, crs="EPSG:32618", names=names)
 
 
+def test_the_stamp_of_an_array_tells_values_and_masks() -> None:
+    stamps = {
+        array_source(values, AFFINE, crs="EPSG:32618").stamp
+        for values in (
+            geo_a(),
+            geo_a() + 1,
+            geo_a("int32"),
+            geo_a().T,
+            np.ma.masked_equal(geo_a(), 101),
+            np.ma.masked_equal(geo_a(), 102),
+        )
+    }
+    assert len(stamps) == 6
+
+
 class Ramp:
     """A source of somebody else's, with the members that count and no more."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfrio import _core
 from tfrio.errors import GeoError, UsageError
 from tfrio.geo.frame import Frame
 from tfrio.geo.raster import crs_text
@@ -115,9 +115,6 @@ def array_source(
         found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise UsageError(f"arrays must be (height, width) or (depth, height, width); got {found}")
     height, width = shapes.pop()
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays.values():
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     frame = Frame(crs_text(crs), Affine6(*tuple(transform)[:6]), XY(int(width), int(height)))
     return LazyArraySource(
         name="<array>",
@@ -125,8 +122,18 @@ def array_source(
         bands=tuple(_band(name, array, nodata) for name, array in arrays.items()),
         frame=frame,
         extent=frame.window,
-        stamp=digest.hexdigest(),
+        stamp=" ".join(_content(array) for array in arrays.values()),
     )
+
+
+def _content(array: Any) -> str:
+    """Return text that tells one content of an array from another, mask included."""
+    crc = 0
+    for row in array:
+        crc = _core.crc32c(np.ascontiguousarray(np.ma.getdata(row)).view(np.uint8), crc)
+        if isinstance(array, np.ma.MaskedArray):
+            crc = _core.crc32c(np.ma.getmaskarray(row).view(np.uint8), crc)
+    return f"{array.dtype}{array.shape}:{crc:08x}"
 
 
 def _by_name(values: Any, names: Sequence[str] | None) -> dict[str, Any]:
