@@ -50,3 +50,20 @@ def test_a_record_without_features_is_told(cli, tmp_path) -> None:
     with tfrio.Writer(tmp_path / "e.tfrecord") as writer:
         writer.write({})
     assert "no features" in cli("head", tmp_path / "e.tfrecord").out
+
+
+def test_raw_payloads_whatever_they_hold(cli, tmp_path) -> None:
+    path = tmp_path / "other.tfrecord"
+    with tfrio.RecordWriter(path) as writer:
+        writer.write(b"\xff\x01\x02")
+    assert cli("head", path).code == 1
+    done = cli("head", "--raw", path)
+    assert done.code == 0
+    assert "ff 01 02" in done.out
+    assert json.loads(cli("head", "--raw", "--json", path).out) == {"payload": {"base64": "/wEC"}}
+
+
+def test_a_negative_number_is_wrong_use(cli, shards) -> None:
+    done = cli("head", "-n", "-3", shards[0])
+    assert done.code == 2
+    assert done.err.count("\n") == 1

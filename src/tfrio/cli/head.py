@@ -18,12 +18,20 @@ __all__ = ["head_command"]
 
 @click.command("head", short_help="Show the first records.")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("-n", "--number", default=3, show_default=True, help="How many records to show.")
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many records to show.",
+)
 @click.option("-k", "--keys", help="Show only these features, separated by commas.")
 @click.option("--strict", is_flag=True, help="Leave with 1 when a feature asked for is absent.")
+@click.option("--raw", is_flag=True, help="Show payloads as they are, whatever they hold.")
 @json_option
 def head_command(
-    paths: tuple[str, ...], number: int, keys: str | None, *, strict: bool, as_json: bool
+    paths: tuple[str, ...], number: int, keys: str | None, *, strict: bool, raw: bool, as_json: bool
 ) -> None:
     """Show the first records of PATHS (files, folders, globs), without any schema.
 
@@ -34,10 +42,11 @@ def head_command(
       tfrio head train.tfrecord
       tfrio head -n 1 -k label,id 'shards/*.gz'
       tfrio head --json -n 100 train.tfrecord.gz > rows.jsonl
+      tfrio head --raw other-messages.tfrecord
     """
     asked = keys.split(",") if keys else None
     missing = False
-    for record, row in enumerate(_rows(paths, number)):
+    for record, row in enumerate(_payloads(paths, number) if raw else _rows(paths, number)):
         shown = {name: row.get(name) for name in asked} if asked else row
         missing |= any(value is None for value in shown.values())
         if as_json:
@@ -52,6 +61,13 @@ def _rows(paths: tuple[str, ...], number: int) -> Iterator[dict[str, Any]]:
     from tfrio.examples.decode import read
 
     return islice(read(paths), number)
+
+
+def _payloads(paths: tuple[str, ...], number: int) -> Iterator[dict[str, Any]]:
+    """Yield payloads as rows of one value."""
+    from tfrio.records.reader import read_records
+
+    return ({"payload": payload} for payload in islice(read_records(paths), number))
 
 
 def _print_json(row: dict[str, Any]) -> None:

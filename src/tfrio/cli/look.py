@@ -25,7 +25,7 @@ __all__ = ["info_command", "verify_command"]
 _CONTENTS = {
     "example": "tf.train.Example",
     "sequence": "tf.train.SequenceExample",
-    "other": "payload is not tf.train.Example; see it raw with tfrio.read_records",
+    "other": "payload is not tf.train.Example; see it with `tfrio head --raw`",
     "empty": "no sound record",
 }
 
