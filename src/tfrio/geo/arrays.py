@@ -130,9 +130,9 @@ def _content(array: Any) -> str:
     """Return text that tells one content of an array from another, mask included."""
     crc = 0
     for row in array:
-        crc = _core.crc32c(np.ascontiguousarray(np.ma.getdata(row)).view(np.uint8), crc)
+        crc = _core.crc32c(np.ascontiguousarray(np.ma.getdata(row)).view(np.uint8).data, crc)
         if isinstance(array, np.ma.MaskedArray):
-            crc = _core.crc32c(np.ma.getmaskarray(row).view(np.uint8), crc)
+            crc = _core.crc32c(np.ma.getmaskarray(row).view(np.uint8).data, crc)
     return f"{array.dtype}{array.shape}:{crc:08x}"
 
 
