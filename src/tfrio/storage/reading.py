@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from pathlib import Path
@@ -111,6 +112,17 @@ def read_full(reader: BinaryReader, view: memoryview) -> int:
     return done
 
 
+class _QuietFile(io.FileIO):
+    """A file that is closed without a warning when its reader was left in the middle.
+
+    That is no leak: breaking off a loop over records, or an error in its body, leaves the
+    iterator to the garbage collector, which may finalize the file before the iterator closes it.
+    """
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class LocalReader:
     """A local file, unbuffered."""
 
@@ -118,7 +130,7 @@ class LocalReader:
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
-        self._file = path.open("rb", buffering=0)
+        self._file = _QuietFile(path, "rb")
         self.seekable = self._file.seekable()
         self._lock = threading.Lock()
 
