@@ -60,33 +60,39 @@ class PendingRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    @property
-    def full(self) -> bool:
-        """Return whether it is time to encode."""
-        return len(self._rows) >= _ROWS or self._bytes >= _BYTES
+    def offer(self, row: Mapping[str, Any]) -> bool | None:
+        """Take a row, if it can be taken.
 
-    def fits(self, row: Mapping[str, Any]) -> bool | None:
-        """Return whether a row can be added: True now, False after ``take``, None never."""
-        signature = (tuple(row), tuple(map(type, row.values())))
-        if signature == self._signature:
-            return None if self._plan is None else True
-        if signature not in self._plans:
-            if len(self._plans) > 256:
-                self._plans.clear()
-            self._plans[signature] = self._planned(*signature)
-        plan = self._plans[signature]
-        if plan is None:
+        Returns:
+            True: taken. False: not before those waiting are gone (``take``), for it has other
+            features or types, or enough wait. None: never, it needs ``RowEncoder``.
+        """
+        values = list(row.values())
+        signature = (tuple(row), *map(type, values))
+        if signature != self._signature:
+            if self._rows:
+                return False
+            if not self._begin(signature):
+                return None
+        elif self._plan is None:
             return None
-        if self._rows:
+        elif len(self._rows) >= _ROWS or self._bytes >= _BYTES:
             return False
-        self._signature, self._plan = signature, plan
-        return True
+        return True if self._append(values) else None
 
-    def add(self, row: Mapping[str, Any]) -> bool:
-        """Add a row that fits; False where a value needs the careful way after all."""
+    def _begin(self, signature: Any) -> bool:
+        """Get ready for rows of this signature; return whether they can be taken."""
+        if signature not in self._plans:
+            if len(self._plans) > 256:  # rows of ever changing features
+                self._plans.clear()
+            self._plans[signature] = self._planned(signature[0], signature[1:])
+        self._signature, self._plan = signature, self._plans[signature]
+        return self._plan is not None
+
+    def _append(self, values: list[Any]) -> bool:
+        """Add the values of a row; False where one needs the careful way after all."""
         plan = self._plan
         assert plan is not None
-        values = list(row.values())
         for i in plan.ints:
             if not INT64_MIN <= values[i] <= INT64_MAX:
                 return False

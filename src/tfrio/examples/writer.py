@@ -127,14 +127,13 @@ class Writer:
             MissingFeatureError: A feature that the schema requires is missing.
             UsageError: The writer is closed.
         """
-        self._check_open()
-        fits = self._pending.fits(row)
-        if fits is False:
+        if self._out.closed:
+            self._check_open()
+        taken = self._pending.offer(row)
+        if taken is False:
             self._drain()
-            fits = self._pending.fits(row)
-        if fits and self._pending.add(row):
-            if self._pending.full:
-                self._drain()
+            taken = self._pending.offer(row)
+        if taken:
             return
         if self.sequence:
             context, lists = self._rows.split_places(row)
