@@ -30,9 +30,14 @@ class Maker:
         schema: The features read; optional ones without default get an entry ``NAME/present``.
         ragged: How lists of free length come.
         marks: Whether batches say which records are repeated, in the entry ``padding``.
+        columns: Whether bytes stay columns in a batch, as they are on their way to a process
+            that makes lists of them.
     """
 
-    def __init__(self, schema: Schema, *, ragged: RaggedForm, marks: bool) -> None:
+    def __init__(
+        self, schema: Schema, *, ragged: RaggedForm, marks: bool, columns: bool = False
+    ) -> None:
+        self._bytes_stay = columns
         self._optional = [
             name for name, f in schema.items() if not f.required and f.default is None
         ]
@@ -146,7 +151,7 @@ class Maker:
     def _add(self, entries: dict[str, Any], name: str, part: Any) -> None:
         """Add a column of lists, bytes or arrays of differing shape to a batch."""
         if isinstance(part, BytesColumn):
-            entries[name] = _bytes_list(part)
+            entries[name] = part if self._bytes_stay else _bytes_list(part)
         elif isinstance(part, list):
             entries[name] = [self._value(value) for value in part]
         elif self._ragged == "lists" or not _numbers(part):

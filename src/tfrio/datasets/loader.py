@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import DataLoader
 
 from tfrio.datasets.state import Progress
+from tfrio.datasets.transit import forget_blocks
 from tfrio.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class Loader:
         multiprocessing_context: Any,
         worker_init_fn: Callable[[int], None] | None,
     ) -> None:
+        self._token = uuid.uuid4().hex
         if dataset.batch_size is None:
             raise UsageError("loader() hands out batches: give the dataset a batch_size")
         self.dataset = dataset
@@ -89,13 +93,31 @@ class Loader:
             return
         if self._loader is None:
             self._loader = DataLoader(
-                self.dataset,
+                self._sending(),
                 batch_size=None,
                 collate_fn=_as_is,
                 pin_memory=self._pin_memory,
                 **self._workers,
             )
-        yield from self._loader
+        try:
+            yield from self._loader
+        finally:
+            if not self._workers["persistent_workers"]:
+                self._end_workers()
+
+    def _sending(self) -> TFRecordDataset:
+        """Return the dataset as the workers get it: its batches name this loader."""
+        data = copy.copy(self.dataset)
+        data.loader_token = self._token
+        return data
+
+    def _end_workers(self) -> None:
+        self._loader = None
+        forget_blocks(self._token)
+
+    def __del__(self) -> None:
+        """Let go of what the workers sent."""
+        forget_blocks(self._token)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch of the next pass; one loaded for this very epoch is continued."""
@@ -111,4 +133,4 @@ class Loader:
         """Continue where a state was saved, with the next pass (see ``ArrayDataset``)."""
         self.dataset.load_state_dict(state)
         self._start, self._live = self.dataset.starting(), None
-        self._loader = None  # workers under way know nothing of the state
+        self._end_workers()  # those under way know nothing of the state

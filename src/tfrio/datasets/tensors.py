@@ -5,25 +5,21 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from tfrio.datasets.items import Maker
+from tfrio.datasets.transit import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfrio.datasets.transit import Packed
     from tfrio.examples.columns import Array, Ragged
 
 __all__ = ["TensorBatch", "TensorMaker"]
-
-# Up to this size a batch is sent through the pipe itself; beyond, as one block of shared memory.
-# Each shared tensor costs a file descriptor and some 0.3 ms.
-PIPE_BYTES = 1 << 20
-
-_ALIGN = 64
 
 
 class TensorBatch(dict[str, Any]):
@@ -42,7 +38,7 @@ class TensorBatch(dict[str, Any]):
         return TensorBatch(self, rows=self.rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpack, _pack(self)
+        return _arrive, (pack(self), self.rows)
 
     def to(self, device: Any, *, non_blocking: bool = False) -> TensorBatch:
         """Return the batch with every tensor on a device.
@@ -68,62 +64,8 @@ class TensorBatch(dict[str, Any]):
         return TensorBatch(entries, rows=self.rows)
 
 
-class _Slot(NamedTuple):
-    """Where one tensor lies in a packed batch."""
-
-    name: str
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    start: int
-    stop: int
-
-
-def _packable(value: Any) -> bool:
-    return (
-        isinstance(value, torch.Tensor)
-        and value.device.type == "cpu"
-        and value.layout == torch.strided
-        and not value.requires_grad
-        and not value.is_nested
-    )
-
-
-def _pack(batch: TensorBatch) -> tuple[Any, ...]:
-    slots, others, end = [], {}, 0
-    for name, value in batch.items():
-        if _packable(value):
-            start = -(-end // _ALIGN) * _ALIGN
-            end = start + value.numel() * value.element_size()
-            slots.append(_Slot(name, value.dtype, tuple(value.shape), start, end))
-        else:
-            others[name] = value
-    block = _empty_block(end)
-    for slot in slots:
-        _view(block, slot).copy_(batch[slot.name])
-    packed: Any = block if end > PIPE_BYTES else block.numpy().tobytes()
-    return packed, slots, others, list(batch), batch.rows
-
-
-def _empty_block(size: int) -> torch.Tensor:
-    """Return a block of bytes, shared where it will be sent to another process."""
-    if size > PIPE_BYTES and torch.utils.data.get_worker_info() is not None:
-        storage = torch.UntypedStorage._new_shared(size)
-        return torch.empty(0, dtype=torch.uint8).set_(storage)
-    return torch.empty(size, dtype=torch.uint8)
-
-
-def _view(block: torch.Tensor, slot: _Slot) -> torch.Tensor:
-    return block[slot.start : slot.stop].view(slot.dtype).view(slot.shape)
-
-
-def _unpack(
-    packed: Any, slots: Sequence[_Slot], others: Mapping[str, Any], names: Sequence[str], rows: int
-) -> TensorBatch:
-    if isinstance(packed, bytes):
-        # A bytearray, since tensors may be written to.
-        packed = torch.frombuffer(bytearray(packed or b"\0"), dtype=torch.uint8)
-    entries = {slot.name: _view(packed, slot) for slot in slots} | dict(others)
-    return TensorBatch({name: entries[name] for name in names}, rows=rows)
+def _arrive(packed: Packed, rows: int) -> TensorBatch:
+    return TensorBatch(unpack(packed), rows=rows)
 
 
 class TensorMaker(Maker):

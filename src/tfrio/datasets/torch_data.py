@@ -13,12 +13,14 @@ from torch.utils.data import Dataset, IterableDataset, get_worker_info
 from tfrio.datasets.adapters import ArraySource
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.datasets.tensors import TensorMaker
+from tfrio.datasets.transit import send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfrio.datasets.loader import Loader
+    from tfrio.datasets.state import Progress
 
 __all__ = ["TFRecordDataset", "TFRecordMapDataset"]
 
@@ -35,6 +37,9 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
     moves on to the next epoch by itself. The worker processes of a DataLoader divide the
     batches; they come out in the same order as without workers.
     """
+
+    loader_token: str | None = None
+    """Names the loader that its worker processes send batches to (see ``transit``)."""
 
     def loader(
         self,
@@ -76,7 +81,13 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         )
 
     def _maker(self) -> TensorMaker:
-        return TensorMaker(self._schema, ragged=self._ragged, marks=self._choices.uneven == "pad")
+        sent_on = self.loader_token is not None and self._transform is None and self._in_worker()
+        return TensorMaker(
+            self._schema,
+            ragged=self._ragged,
+            marks=self._choices.uneven == "pad",
+            columns=sent_on,
+        )
 
     def _new_box(self) -> torch.Tensor:
         # Shared, so that set_epoch reaches persistent workers.
@@ -85,6 +96,11 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
     def _worker(self) -> tuple[int, int]:
         info = get_worker_info()
         return (0, 1) if info is None else (info.id, info.num_workers)
+
+    def _begin(self) -> Progress:
+        if self.loader_token is not None and self._in_worker():
+            send_blocks_as(self.loader_token)
+        return super()._begin()
 
     def _in_worker(self) -> bool:
         return get_worker_info() is not None
