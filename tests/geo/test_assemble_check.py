@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfrio.geo.assemble_check import orientations, score_orientations
+from tfrio.geo.assemble_check import orientations, score_order, score_orientations
 
 
 def scenes(n: int = 12, height: int = 24, width: int = 40) -> np.ndarray:
@@ -60,3 +60,28 @@ def test_nan_pixels_are_tolerated() -> None:
     inputs[:, :, :3] = np.nan
     fit = score_orientations(inputs, inputs[:, 0, ::-1])
     assert fit.best == "flipped up and down"
+
+
+@pytest.mark.parametrize("kind", ["classes", "probability"])
+def test_another_order_is_seen(kind: str) -> None:
+    inputs = scenes(20)
+    predictions = (inputs[:, 0] > 0).astype(np.int64) if kind == "classes" else inputs[:, 0] / 9
+    assert not score_order(inputs, predictions).doubtful
+    order = np.roll(np.arange(20), 7)
+    fit = score_order(inputs, predictions[order])
+    assert fit.doubtful
+    assert fit.partner.tolist() == order.tolist()
+    swapped = np.arange(20)
+    swapped[:8] = [4, 5, 6, 7, 0, 1, 2, 3]  # two shards of four in the wrong order
+    fit = score_order(inputs, predictions[swapped])
+    assert fit.doubtful
+    assert fit.moved.tolist() == list(range(8))
+
+
+def test_predictions_without_information_accuse_nobody() -> None:
+    inputs = scenes(20)
+    noise = np.random.default_rng(5).normal(size=(20, 24, 40))
+    assert not score_order(inputs, noise).doubtful
+    assert not score_order(inputs, np.zeros((20, 24, 40), np.uint8)).doubtful
+    same = np.broadcast_to(inputs[:1], inputs.shape)  # all patches alike: any order is right
+    assert not score_order(same, same[:, 0]).doubtful

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import tfrio
 from tests.geo.predictions import AFFINE, write
 from tests.geo.test_assemble_check import scenes, written_by_columns
 from tfrio.errors import GeoError, TfrioWarning, UsageError
@@ -83,3 +84,16 @@ def test_scores_and_records_in_any_order(exported: Path, tmp_path: Path) -> None
     path = write(tmp_path / "p.tfrecord", swapped)
     with pytest.warns(TfrioWarning, match="transposed"):
         import_image(path, tmp_path / "m.tif", mixer=exported, argmax=True)
+
+
+def test_records_in_another_order_are_warned_of(exported: Path, tmp_path: Path) -> None:
+    path = predictions(tmp_path / "p.tfrecord", transposed=False)
+    payloads = list(tfrio.read_records(path))
+    with tfrio.RecordWriter(path) as writer:
+        for payload in payloads[6:] + payloads[:6]:
+            writer.write(payload)
+    text = r"12 of 12 predictions fit the input of another patch better, the one for patch 0 that"
+    with pytest.raises(GeoError, match=text):
+        import_image(path, tmp_path / "m.tif", mixer=exported, check="error")
+    with pytest.warns(TfrioWarning, match=text):
+        import_image(path, tmp_path / "m.tif", mixer=exported)

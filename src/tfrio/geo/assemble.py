@@ -107,8 +107,8 @@ def import_image(
         workers: Threads that compress.
         inputs: Shards of the export, to compare the predictions with; by default those beside the
             manifest, if they are there.
-        check: What to do where the predictions fit the inputs better when transposed or flipped:
-            ``"warn"``, ``"error"`` or ``"off"``.
+        check: What to do where the predictions fit the inputs better when transposed, flipped or
+            in another order: ``"warn"``, ``"error"`` or ``"off"``.
         quicklook: Where to write a small PNG of the raster; True puts it beside the raster.
 
     Returns:
@@ -216,9 +216,10 @@ def _pairs(
     predictions: Any, mixer: ExportLike | Sequence[ExportLike] | None
 ) -> list[tuple[PathsLike, ExportLike | None]]:
     """Return each set of predictions with its export."""
+    alone = isinstance(predictions, str | os.PathLike)
+    sets = [predictions] if alone else list(predictions)
     if not isinstance(mixer, list | tuple):
-        return [(predictions, mixer)]  # type: ignore[list-item]
-    sets = [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
+        return [(sets, mixer)]  # type: ignore[list-item]
     if len(sets) != len(mixer):
         raise UsageError(
             f"{len(mixer)} exports need as many sets of predictions, one each; got {len(sets)}"

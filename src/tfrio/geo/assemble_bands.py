@@ -293,7 +293,7 @@ def choose_dtype(
     """
     joined = _joined(plan, ranges)
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted = _known_dtype(dtype)
         _check_holds(wanted, joined, plan)
         return wanted
     fractions = any(not _is_whole(feature, ranges) for feature in plan.features)
@@ -312,6 +312,19 @@ def choose_dtype(
         if common.kind in "iu" and holds(common, low, high):
             return common
     return np.dtype(next((t for t in _WHOLE_TYPES if holds(np.dtype(t), low, high)), "int64"))
+
+
+def _known_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype, if a GeoTIFF can have it."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype("V")
+    if wanted.name not in (*_WHOLE_TYPES, "int8", "uint64", "float32", "float64"):
+        raise UsageError(
+            f"dtype {dtype!r} is none of {', '.join(_WHOLE_TYPES)}, int8, uint64, float32, float64"
+        )
+    return wanted
 
 
 def _is_whole(feature: FeaturePlan, ranges: dict[str, ValueRange]) -> bool:

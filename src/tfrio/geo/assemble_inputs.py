@@ -11,7 +11,7 @@ import numpy as np
 from tfrio import storage
 from tfrio.errors import GeoError, TfrioWarning
 from tfrio.examples.decode import read
-from tfrio.geo.assemble_check import score_orientations
+from tfrio.geo.assemble_check import score_order, score_orientations
 from tfrio.geo.assemble_layout import planes, read_layout
 from tfrio.geo.assemble_place import read_patches
 from tfrio.records.names import base_name
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfrio.geo.assemble_check import Fit
+    from tfrio.geo.assemble_check import Fit, OrderFit
     from tfrio.geo.assemble_plan import Part
     from tfrio.geo.assemble_target import Target
     from tfrio.types import PathsLike
@@ -38,19 +38,19 @@ _PATCHES = 48
 def check_orientation(
     part: Part, inputs: PathsLike | None, *, argmax: bool, rule: CheckRule
 ) -> Fit | None:
-    """Say whether predictions would fit their inputs better in another orientation.
+    """Say whether predictions would fit their inputs better in another orientation or order.
 
     Args:
         part: The predictions.
         inputs: Shards of the export; None takes those beside the manifest, if there.
         argmax: Whether the bands are scores of classes.
-        rule: What to do where another orientation fits better.
+        rule: What to do where another orientation or order fits better.
 
     Returns:
         How well each orientation fits; None where nothing can be compared.
 
     Raises:
-        GeoError: ``rule`` is ``"error"`` and another orientation fits clearly better.
+        GeoError: ``rule`` is ``"error"`` and another orientation or order fits clearly better.
     """
     files = _input_files(part.target, inputs)
     if rule == "off" or not files or set(files) & set(part.survey.paths):
@@ -63,18 +63,34 @@ def check_orientation(
         return None
     seen = np.stack([known[index] for index, _ in pairs])
     fit = score_orientations(seen, np.stack([band for _, band in pairs]))
-    if fit.doubtful:
-        _tell(part, fit, rule)
+    order = score_order(seen, np.stack([band for _, band in pairs]))
+    if order.doubtful:
+        _tell(part, _order_text(order, [index for index, _ in pairs]), rule)
+    elif fit.doubtful:
+        _tell(part, _turn_text(fit), rule)
     return fit
 
 
-def _tell(part: Part, fit: Fit, rule: CheckRule) -> None:
-    text = (
-        f"{part.survey.files[0].path}: the predictions fit their inputs better when "
-        f"{fit.best}: {fit.scores[fit.best]:.2f} bits a pixel in common with the inputs, as given "
-        f"{fit.scores['as given']:.2f}. Arrays are (height, width), rows from the north; write "
-        "them with tfrio.geo.write_predictions, or pass check='off' if they are right"
+def _turn_text(fit: Fit) -> str:
+    return (
+        f"the predictions fit their inputs better when {fit.best}: {fit.scores[fit.best]:.2f} bits "
+        f"a pixel in common with the inputs, as given {fit.scores['as given']:.2f}. Arrays are "
+        "(height, width), rows from the north; write them with tfrio.geo.write_predictions"
     )
+
+
+def _order_text(order: OrderFit, indices: list[int]) -> str:
+    first = int(order.moved[0])
+    return (
+        f"{len(order.moved)} of {len(indices)} predictions fit the input of another patch better, "
+        f"the one for patch {indices[first]} that of patch {indices[int(order.partner[first])]}. "
+        "The records are in another order than the export's: give their files in shard order, or "
+        "write them with patch indices (tfrio.geo.write_predictions)"
+    )
+
+
+def _tell(part: Part, what: str, rule: CheckRule) -> None:
+    text = f"{part.survey.files[0].path}: {what}, or pass check='off' if they are right"
     if rule == "error":
         raise GeoError(text, path=part.survey.files[0].path)
     warnings.warn(text, TfrioWarning, stacklevel=4)
