@@ -223,10 +223,10 @@ def test_lists_of_lists_in_an_example(tmp_path: Path) -> None:
 
 
 def test_two_gibibytes_are_refused(tmp_path: Path) -> None:
-    big = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (1 << 29,), (0,))
+    big = np.zeros((1, 1 << 29), np.float32)  # never touched, so never really there
     with Writer(tmp_path / "a") as writer:
         with pytest.raises(EncodeError, match="must stay under 2 GiB"):
-            writer.write_batch({"x": big.reshape(1, -1)})
+            writer.write_batch({"x": big})
         writer.write({"x": 1.0})
     assert len(list(read(tmp_path / "a"))) == 1
 
