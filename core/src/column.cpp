@@ -233,6 +233,23 @@ void Column::add_packed_rows(const std::uint8_t* first, std::size_t stride, std:
   end_rows(n, size / 4);
 }
 
+void Column::append(const Column& other) {
+  const ColumnArrays& from = other.arrays_;
+  arrays_.present.append(from.present.data(), from.present.size());
+  if (has_places()) return;
+  arrays_.values.append(from.values.data(), from.values.size());
+  append_offsets(arrays_.byte_offsets, from.byte_offsets);
+  append_offsets(arrays_.value_offsets, from.value_offsets);
+  append_offsets(arrays_.step_offsets, from.step_offsets);
+}
+
+void Column::append_offsets(Buffer<std::int64_t>& to, const Buffer<std::int64_t>& from) {
+  if (from.empty()) return;  // not in use
+  const std::int64_t base = to.back();
+  std::int64_t* out = to.extend(from.size() - 1);
+  for (std::size_t i = 1; i < from.size(); ++i) *out++ = base + from[i];
+}
+
 Bytes Column::run_of(Bytes feature, Scratch& scratch) const {
   if (is_list() || spec_.kind == Kind::int64s) return {};
   const FeatureValues& values = scratch.values;
@@ -324,7 +341,7 @@ void Column::truncate(std::size_t rows) {
 }
 
 std::size_t Column::borrow(std::uint8_t* data, std::size_t size) {
-  if (ragged() || is_bytes() || is_list() || spec_.count == 0) {
+  if (!has_places()) {
     throw std::invalid_argument("feature '" + spec_.name +
                                 "': only a fixed number of numbers per record has a place of its"
                                 " own in an output array");

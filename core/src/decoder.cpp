@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include "decoder_guard.hpp"
+
 namespace tfrio {
 namespace {
 
@@ -80,6 +82,10 @@ ExampleDecoder::ExampleDecoder(std::vector<FeatureSpec> features, const PayloadO
     locator_.list(spec.name, spec.place);
     columns_.emplace_back(spec);
   }
+}
+
+void ExampleDecoder::begin() {
+  for (Column& column : columns_) column.begin();
 }
 
 void ExampleDecoder::roll_back() {
@@ -226,19 +232,6 @@ bool ExampleDecoder::copy_runs(Bytes payload, Fault& fault) {
   fault.got = stored;
   return false;
 }
-
-/// Puts the columns back to whole rows when a call ends, for whatever reason.
-class ExampleDecoder::Guard {
- public:
-  explicit Guard(ExampleDecoder& decoder) : decoder_(decoder) {
-    for (Column& column : decoder_.columns_) column.begin();
-  }
-  Guard(const Guard&) = delete;
-  ~Guard() { decoder_.roll_back(); }
-
- private:
-  ExampleDecoder& decoder_;
-};
 
 Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions& options) {
   const Guard guard(*this);

@@ -216,6 +216,77 @@ TEST(outputs_are_written_in_place_and_stop_when_full) {
   CHECK_EQUAL(decoder.feed(data, static_cast<std::size_t>(progress.consumed), {}).records, 6);
 }
 
+/// Enough records of two layouts for several threads, with every column form.
+Payload many_records(std::size_t n) {
+  const Payload x = check::unhex("0a0c0a0a0a017812051a030a0105");
+  const Payload y = check::unhex(check::kEmptyInt);
+  const Payload z = check::unhex("0a1a0a0a0a017812051a030a01050a0c0a017312070a050a036162ff");
+  std::vector<Payload> payloads;
+  for (std::size_t i = 0; i < n; ++i) payloads.push_back(i % 3 == 0 ? z : i % 7 == 0 ? y : x);
+  return check::framed(payloads);
+}
+
+TEST(threads_change_nothing) {
+  const Payload data = many_records(150000);
+  const std::vector<FeatureSpec> features{
+      kX, {"y", Kind::int64s, 1, Place::context}, {"s", Kind::bytes, -1, Place::context}};
+  ExampleDecoder decoder(features, {});
+  const Progress alone = decoder.feed(data, 30, {.final = true});
+  const auto want = decoder.take();
+  for (unsigned threads : {2u, 3u, 8u}) {
+    const Progress together = decoder.feed(data, 30, {.final = true}, threads);
+    CHECK_EQUAL(together.records, alone.records);
+    CHECK_EQUAL(together.consumed, alone.consumed);
+    const auto got = decoder.take();
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      const Shown a = check::show(features[i].kind, got[i]),
+                  b = check::show(features[i].kind, want[i]);
+      CHECK(a.values == b.values && a.bytes == b.bytes && a.lists == b.lists);
+      CHECK(a.present == b.present);
+    }
+  }
+}
+
+TEST(threads_stop_at_the_first_damage) {
+  Payload data = many_records(150000);
+  ExampleDecoder decoder({{"x", Kind::int64s, -1, Place::context}}, {});
+  for (std::size_t damage : {data.size() - 10, data.size() / 2, std::size_t{1000}}) {
+    data[damage] ^= 1;
+    const Progress alone = decoder.feed(data, 0, {.final = true});
+    const std::string want = check::show(Kind::int64s, decoder.take()[0]).lists;
+    const Progress together = decoder.feed(data, 0, {.final = true}, 4);
+    CHECK(together.fault.code == alone.fault.code);
+    CHECK_EQUAL(together.records, alone.records);
+    CHECK_EQUAL(together.consumed, alone.consumed);
+    CHECK_EQUAL(together.fault.record, alone.fault.record);
+    CHECK_EQUAL(together.fault.offset, alone.fault.offset);
+    CHECK(check::show(Kind::int64s, decoder.take()[0]).lists == want);
+  }
+}
+
+TEST(threads_fill_outputs) {
+  const Payload data =
+      check::framed(std::vector<Payload>(100000, check::unhex("0a0c0a0a0a017812051a030a0105")));
+  std::vector<std::int64_t> out(90000);
+  ExampleDecoder decoder({{"x", Kind::int64s, 1, Place::context}}, {});
+  decoder.set_output(0, reinterpret_cast<std::uint8_t*>(out.data()), out.size() * 8);
+  CHECK_EQUAL(decoder.feed(data, 0, {}, 3).records, 90000);
+  CHECK(out == std::vector<std::int64_t>(90000, 5));
+  const std::vector<tfrio::Bytes> buffers{data};
+  const std::vector<std::int32_t> which(1000, 0);
+  std::vector<std::int64_t> starts(1000);
+  for (std::size_t i = 0; i < 1000; ++i)
+    starts[i] = static_cast<std::int64_t>((i * 37 % 1000) * 30);
+  decoder.take();
+  CHECK_EQUAL(decoder.feed_at(buffers, which, starts, true, 4).records, 1000);
+  starts[700] = 1;
+  const Progress stopped = decoder.feed_at(buffers, which, starts, true, 4);
+  CHECK_EQUAL(stopped.records, 700);
+  CHECK_EQUAL(stopped.fault.record, 700);
+  CHECK_EQUAL(stopped.fault.offset, 1);
+  CHECK_EQUAL(decoder.rows(), 1700);
+}
+
 template <class Call>
 void check_refused(Call call) {
   bool refused = false;

@@ -193,13 +193,13 @@ class ExampleDecoder:
     def __init__(self, features: Sequence[tuple[bytes, int, int, int]], *, sequence: bool = False, discover: bool = False, utf8: str = 'error') -> None:
         """Ask for features: (name, kind, count or -1, place) each."""
 
-    def feed(self, data: Buffer, start: int = 0, max_records: int = -1, *, verify: bool = True, final: bool = False) -> Feed:
-        """Decode framed records."""
+    def feed(self, data: Buffer, start: int = 0, max_records: int = -1, *, verify: bool = True, final: bool = False, threads: int = 1) -> Feed:
+        """Decode framed records, on several threads where there is enough to do."""
 
     def feed_spans(self, data: Buffer, spans: numpy.typing.NDArray[numpy.int64], max_records: int = -1) -> Feed:
         """Decode the payloads at int64 (n, 2) spans; `consumed` counts spans."""
 
-    def feed_at(self, buffers: Sequence[Buffer], which: numpy.typing.NDArray[numpy.int32], starts: numpy.typing.NDArray[numpy.int64], *, verify: bool = True) -> Feed:
+    def feed_at(self, buffers: Sequence[Buffer], which: numpy.typing.NDArray[numpy.int32], starts: numpy.typing.NDArray[numpy.int64], *, verify: bool = True, threads: int = 1) -> Feed:
         """
         Decode framed records in any order: k has its header at starts[k] of buffers[which[k]].
         """

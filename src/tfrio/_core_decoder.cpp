@@ -48,11 +48,11 @@ PyDecoder::PyDecoder(const std::vector<Asked>& features, bool sequence, bool dis
 }
 
 Feed feed(PyDecoder& self, const BytesArgument& data, std::int64_t start, std::int64_t max_records,
-          bool verify, bool final) {
+          bool verify, bool final, unsigned threads) {
   const InUse lock(self.in_use);
   const std::size_t first = checked_start(start, data.bytes());
   nb::gil_scoped_release release;
-  return feed_of(self.decoder->feed(data.bytes(), first, {max_records, verify, final}));
+  return feed_of(self.decoder->feed(data.bytes(), first, {max_records, verify, final}, threads));
 }
 
 Feed feed_spans(PyDecoder& self, const BytesArgument& data, const Spans& spans,
@@ -71,7 +71,7 @@ Feed feed_spans(PyDecoder& self, const BytesArgument& data, const Spans& spans,
 }
 
 Feed feed_at(PyDecoder& self, nb::sequence buffers, const Int32s& which, const Int64s& starts,
-             bool verify) {
+             bool verify, unsigned threads) {
   const InUse lock(self.in_use);
   std::vector<BytesArgument> views(nb::len(buffers));
   std::vector<Bytes> bytes;
@@ -91,7 +91,8 @@ Feed feed_at(PyDecoder& self, nb::sequence buffers, const Int32s& which, const I
     }
   }
   nb::gil_scoped_release release;
-  return feed_of(self.decoder->feed_at(bytes, files, {starts.data(), starts.shape(0)}, verify));
+  return feed_of(
+      self.decoder->feed_at(bytes, files, {starts.data(), starts.shape(0)}, verify, threads));
 }
 
 void set_output(PyDecoder& self, std::size_t i, nb::object output) {
@@ -184,16 +185,18 @@ void bind_decoder(nb::module_& module) {
            nb::kw_only(), "sequence"_a = false, "discover"_a = false, "utf8"_a = "error",
            "Ask for features: (name, kind, count or -1, place) each.")
       .def("feed", feed, "data"_a, "start"_a = 0, "max_records"_a = -1, nb::kw_only(),
-           "verify"_a = true, "final"_a = false, "Decode framed records.")
+           "verify"_a = true, "final"_a = false, "threads"_a = 1,
+           "Decode framed records, on several threads where there is enough to do.")
       .def("feed_spans", feed_spans, "data"_a, "spans"_a, "max_records"_a = -1,
            nb::sig("def feed_spans(self, data: typing_extensions.Buffer, spans: "
                    "numpy.typing.NDArray[numpy.int64], max_records: int = -1) -> Feed"),
            "Decode the payloads at int64 (n, 2) spans; `consumed` counts spans.")
       .def("feed_at", feed_at, "buffers"_a, "which"_a, "starts"_a, nb::kw_only(), "verify"_a = true,
+           "threads"_a = 1,
            nb::sig("def feed_at(self, buffers: "
                    "collections.abc.Sequence[typing_extensions.Buffer], which: "
                    "numpy.typing.NDArray[numpy.int32], starts: numpy.typing.NDArray[numpy.int64], "
-                   "*, verify: bool = True) -> Feed"),
+                   "*, verify: bool = True, threads: int = 1) -> Feed"),
            "Decode framed records in any order: k has its header at starts[k] of "
            "buffers[which[k]].")
       .def("set_output", set_output, "i"_a, "array"_a,

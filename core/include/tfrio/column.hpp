@@ -102,6 +102,17 @@ class Column {
   std::size_t borrow(std::uint8_t* data, std::size_t size);
   bool borrowed() const { return arrays_.values.borrowed(); }
 
+  /// Return whether rows have a place of their own that is known beforehand.
+  bool has_places() const { return !ragged() && !is_bytes() && !is_list() && spec_.count > 0; }
+
+  /// Make room for the values of `n` rows and return it; only where has_places(). They become rows
+  /// with append().
+  std::uint8_t* open_places(std::size_t n) { return arrays_.values.extend(n * fixed_size()); }
+
+  /// Add all rows of `other`. Where has_places(), `other` wrote its values right after the rows of
+  /// this column, into places that open_places() gave.
+  void append(const Column& other);
+
   /// Hand the arrays over; the column is as new.
   ColumnArrays take();
 
@@ -126,6 +137,7 @@ class Column {
   bool add_shaped_row(const std::uint8_t* payload, const RowShape& shape, Scratch& scratch);
   bool fits(std::size_t count, Fault& fault) const;
   void end_item();
+  void append_offsets(Buffer<std::int64_t>& to, const Buffer<std::int64_t>& from);
   void put_pieces(const Bytes* pieces, std::size_t n);
   std::size_t value_count() const;
 

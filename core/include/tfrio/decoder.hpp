@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -35,6 +37,13 @@ class ExampleDecoder {
   Progress feed_at(std::span<const Bytes> buffers, std::span<const std::int32_t> which,
                    std::span<const std::int64_t> starts, bool verify);
 
+  /// As feed(), on up to `threads` threads where there is enough to do. The result is the same.
+  Progress feed(Bytes data, std::size_t start, const FrameOptions& options, unsigned threads);
+
+  /// As feed_at(), on up to `threads` threads. The result is the same.
+  Progress feed_at(std::span<const Bytes> buffers, std::span<const std::int32_t> which,
+                   std::span<const std::int64_t> starts, bool verify, unsigned threads);
+
   /// Number of rows gathered since the last take().
   std::int64_t rows() const { return rows_; }
 
@@ -52,6 +61,13 @@ class ExampleDecoder {
  private:
   class Guard;
 
+  /// A range of the records of a call, and what came of it.
+  struct Part {
+    std::size_t first, last;
+    Progress progress;
+    std::exception_ptr error;
+  };
+
   bool add_payload(Bytes payload, Fault& fault);
   bool add_feature(std::size_t i, Fault& fault);
   std::size_t add_record(Bytes data, std::size_t offset, const FrameOptions& options, Fault& fault);
@@ -63,6 +79,12 @@ class ExampleDecoder {
   bool copy_runs(Bytes payload, Fault& fault);
   void roll_back();
   std::int64_t room(std::int64_t max_records) const;
+  static Progress stopped(std::vector<Part>& parts, std::size_t done, std::size_t consumed);
+  ExampleDecoder& helper(std::size_t i);
+  void begin();
+  void clear();
+  template <class Work>
+  std::size_t share(std::vector<Part>& parts, Work work);
 
   /// A long run of values that makes up a whole row of a column and is copied as it is.
   struct Run {
@@ -75,6 +97,7 @@ class ExampleDecoder {
   Scratch scratch_;
   std::vector<Run> runs_;     // of the payload in hand, in the order in which they lie
   std::vector<bool> is_run_;  // by column
+  std::vector<std::unique_ptr<ExampleDecoder>> helpers_;  // for other threads, kept over calls
   std::int64_t rows_ = 0;
   std::int64_t capacity_ = INT64_MAX;  // rows that fit the output arrays
 };

@@ -37,6 +37,8 @@ class Locator {
  public:
   explicit Locator(const PayloadOptions& options) : options_(options) {}
 
+  const PayloadOptions& options() const { return options_; }
+
   /// List a feature and return its number, counting over both places from 0.
   int list(std::string_view name, Place place);
 
