@@ -376,6 +376,17 @@ def test_geographic_areas_are_geodesic(tmp_path: Path) -> None:
     assert report.hectares[0] < report.hectares[2]
 
 
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    import_image(
+        predictions(tmp_path),
+        tmp_path / "map.tif",
+        mixer=MIX_A,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
 def test_cog_with_overviews(tmp_path: Path) -> None:
     mixer = Mixer("EPSG:32618", AFFINE, XY(300, 200), 2, 6)
     values = np.arange(60_000, dtype=np.float32)

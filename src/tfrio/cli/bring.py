@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tfrio.cli.output import emit_json, json_option
+from tfrio.cli.output import emit_json, json_option, progress
 from tfrio.cli.params import PAIR, as_mapping, names, setting
 
 __all__ = ["import_command"]
@@ -64,7 +64,8 @@ def image_command(predictions: tuple[str, ...], out: str, *, as_json: bool, **op
     """
     from tfrio.geo.assemble import import_image
 
-    report = import_image(predictions, out, **_image_options(options))
+    with progress("placing", "patches") as update:
+        report = import_image(predictions, out, **_image_options(options), progress=update)
     if as_json:
         emit_json(report.as_dict())
     else:

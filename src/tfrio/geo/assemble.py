@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tfrio.errors import TfrioWarning, UsageError
@@ -21,7 +21,7 @@ from tfrio.geo.assemble_target import north_up, resolve_target
 from tfrio.types import XY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import DTypeLike
 
@@ -63,6 +63,7 @@ def import_image(
     inputs: PathsLike | None = None,
     check: CheckRule = "warn",
     quicklook: PathLike | bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
     """Write predictions, one record a patch, as a GeoTIFF in the place they were exported from.
 
@@ -110,6 +111,7 @@ def import_image(
         check: What to do where the predictions fit the inputs better when transposed, flipped or
             in another order: ``"warn"``, ``"error"`` or ``"off"``.
         quicklook: Where to write a small PNG of the raster; True puts it beside the raster.
+        progress: Told patches placed and patches in all, after each patch.
 
     Returns:
         The account: patches placed, pixels covered, masked and missing, hectares per class.
@@ -150,10 +152,14 @@ def import_image(
     )
     look = _look(image, parts[0], orientation=orientation, palette=palette)
     look = replace(look, compress=compress, cog=cog, workers=workers)
-    fills = nodata is not None and parts[0].target.manifest is None
-    tally = _write(
-        os.fspath(out), parts, image, look, blend=blend, argmax=argmax, mask=mask, fills=fills
+    rules = _Rules(
+        blend=blend,
+        argmax=argmax,
+        mask=mask,
+        fills=nodata is not None and parts[0].target.manifest is None,
+        progress=progress,
     )
+    tally = _write(os.fspath(out), parts, image, look, rules)
     report = _report(os.fspath(out), parts, image, look, tally)
     return report if quicklook is False else _with_quicklook(report, look, quicklook)
 
@@ -173,36 +179,42 @@ def _look(image: Image, first: Part, *, orientation: str, palette: Palette) -> R
     return RasterLook(frame, image.dtype, image.nodata, image.names, palette, patch)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """What becomes of the pixels; see ``import_image``."""
+
+    blend: Blend
+    argmax: bool
+    mask: MaskRule
+    fills: bool
+    progress: Callable[[int, int], None] | None
+
+
 def _write(
-    path: str,
-    parts: Sequence[Part],
-    image: Image,
-    look: RasterLook,
-    *,
-    blend: Blend,
-    argmax: bool,
-    mask: MaskRule,
-    fills: bool,
+    path: str, parts: Sequence[Part], image: Image, look: RasterLook, rules: _Rules
 ) -> Tally:
     """Write the raster; nothing bears its name before all is done and warned of."""
     tally = Tally()
+    total = sum(len(part.order) for part in parts)
+    progress = rules.progress
     rows, columns = (look.frame.affine[term] != image.frame.affine[term] for term in (4, 0))
     with raster_sink(path, look, flip_rows=rows, flip_columns=columns) as sink:
         finish = Finish(
             sink=sink,
             dtype=image.dtype,
             nodata=image.nodata,
-            argmax=argmax,
-            fills=fills,
+            argmax=rules.argmax,
+            fills=rules.fills,
             area=pixel_area(image.frame.affine, look.frame.crs) if image.classes else None,
             tally=tally,
+            told=(lambda done: progress(done, total)) if progress else (lambda _: None),
         )
         for part, offset in zip(parts, image.offsets, strict=True):
-            job = Job(part.survey.paths, part.order, part.plan, part.target, mask, offset)
-            if blend == "crop":
+            job = Job(part.survey.paths, part.order, part.plan, part.target, rules.mask, offset)
+            if rules.blend == "crop":
                 place_cropped(job, finish)
             else:
-                place_blended(job, finish, blend)
+                place_blended(job, finish, rules.blend)
         _warn(path, image, tally)
     return tally
 

@@ -15,7 +15,7 @@ from tfrio.geo.grid import Window
 from tfrio.geo.source import nodata_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -91,6 +91,7 @@ class Finish:
             noted a mask.
         area: Area of the pixels; None counts no classes.
         tally: What is counted.
+        told: Told how many patches are placed, after each.
     """
 
     sink: RasterSink
@@ -100,6 +101,12 @@ class Finish:
     fills: bool
     area: PixelArea | None
     tally: Tally
+    told: Callable[[int], None]
+
+    def placed(self) -> None:
+        """Count one patch more."""
+        self.tally.patches += 1
+        self.told(self.tally.patches)
 
     def write(
         self, window: Window, values: NDArray[Any], masked: NDArray[np.bool_] | None, *, blank: bool
@@ -302,7 +309,7 @@ def place_cropped(job: Job, finish: Finish) -> None:
             masked = masked[:, rows, columns]
         place = kept.moved(*job.offset)
         finish.write(place, values[:, rows, columns], masked, blank=False)
-        finish.tally.patches += 1
+        finish.placed()
 
 
 def _scaled(window: Window, scale: XY) -> Window:
@@ -336,7 +343,7 @@ def place_blended(job: Job, finish: Finish, blend: Blend) -> None:
         masked = patch_mask(job.target, index, job.plan, rule=job.mask)
         if masked is not None:
             blender.block(inner, masked)
-        finish.tally.patches += 1
+        finish.placed()
     _write_rows(blender, size.y, job, finish)
 
 
