@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples.helpers import KINDLESS, Empty, example, put, sequence
-from tfrio.errors import CorruptRecordError, DecodeError, FeatureKindError
+from tfrio import _core
+from tfrio.errors import CorruptRecordError, DecodeError, FeatureKindError, NotTFRecordError
 from tfrio.examples.infer import infer_schema, observe
 from tfrio.examples.observe import Observation, Seen, Sighting
 from tfrio.examples.schema import Feature, Schema
+from tfrio.examples.stats import stats
+from tfrio.records.counting import count
 
 
 def test_lengths_and_absence_over_all_records(tmp_path: Path) -> None:
@@ -127,6 +132,25 @@ def test_damage_and_strangers_stop_it(tmp_path: Path) -> None:
     bad = put(tmp_path / "b", b"\x0a\x05ab")
     with pytest.raises(DecodeError):
         infer_schema(bad)
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html><html>no such object</html>")
+    with pytest.raises(NotTFRecordError, match="HTML"):
+        infer_schema(str(page))
+
+
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+@pytest.mark.parametrize("look", [observe, infer_schema, stats, count], ids=lambda f: f.__name__)
+def test_a_cut_at_the_end_of_a_window_is_told(
+    tmp_path: Path, look: Callable[[str], object], beyond: int
+) -> None:
+    window = 1 << 20  # bytes a stream takes at once from compressed data
+    frame = _core.frame([example({"x": [b"x" * 1000]})])
+    data = frame * (window // len(frame) + 1)
+    assert window % len(frame) > 1
+    path = tmp_path / "cut.tfrecord.gz"
+    path.write_bytes(gzip.compress(data[: window + beyond], 1))
+    with pytest.raises(CorruptRecordError, match=f"record {window // len(frame)}|payload cut"):
+        look(str(path))
 
 
 ROWS = st.lists(
