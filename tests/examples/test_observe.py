@@ -149,7 +149,9 @@ def test_a_cut_at_the_end_of_a_window_is_told(
     assert window % len(frame) > 1
     path = tmp_path / "cut.tfrecord.gz"
     path.write_bytes(gzip.compress(data[: window + beyond], 1))
-    with pytest.raises(CorruptRecordError, match=f"record {window // len(frame)}|payload cut"):
+    with pytest.raises(
+        CorruptRecordError, match=f"payload cut: .* {window // len(frame)} whole records"
+    ):
         look(str(path))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tfrio import _core
-from tfrio.errors import from_fault
+from tfrio.errors import TfrioError, from_fault
 from tfrio.examples.observe import Observation
+from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import each_source
 
@@ -53,7 +54,9 @@ def infer_schema(
         The schema. Features absent from some record are optional.
 
     Raises:
+        CorruptRecordError: A record is damaged.
         FeatureKindError: A feature has two kinds; the text names the first record of each.
+        NotTFRecordError: A file is something else.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
     seen, whole = observe(paths, sample=sample, compression=compression, verify=verify, utf8=utf8)
@@ -81,6 +84,8 @@ def observe(
         What was seen, and whether that is all there is.
 
     Raises:
+        CorruptRecordError: A record is damaged.
+        NotTFRecordError: A file is something else.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
     total = Observation()
@@ -88,10 +93,13 @@ def observe(
         with RecordStream(source, compression=compression) as stream:
             while sample is None or total.records < sample:
                 room = -1 if sample is None else sample - total.records
+                final = stream.final
                 seen = _scan_window(stream, room, verify=verify, utf8=utf8)
                 total.join(seen)
-                if not seen.records and not stream.fill():
+                if final and not seen.records:
                     break
+                if not seen.records:
+                    stream.fill()
             else:
                 return total, False
     return total, True
@@ -125,15 +133,16 @@ def _scan_window(stream: RecordStream, room: int, *, verify: bool, utf8: Utf8) -
     """Look at the whole records in the window and consume them."""
     scanner = _core.SchemaScanner(sequence=True, utf8=NATIVE_UTF8[utf8])
     feed = scanner.feed(stream.buffer, 0, room, verify=verify, final=stream.final)
-    if feed.fault is not None:
-        fault = feed.fault
-        raise from_fault(
-            fault,
-            path=stream.path,
-            record=stream.records + fault.record,
-            offset=stream.position + fault.offset,
-        )
     seen = Observation()
     seen.add(scanner.result(), feed.records, path=stream.path, first=stream.records)
     stream.advance(feed.consumed, feed.records)
+    if feed.fault is not None:
+        raise _error(stream, feed.fault)
     return seen
+
+
+def _error(stream: RecordStream, fault: _core.Fault) -> TfrioError:
+    """Say what is wrong with the record at the start of the window."""
+    if fault.field:
+        return recover(stream, fault).error()
+    return from_fault(fault, path=stream.path, record=stream.records, offset=stream.position)
