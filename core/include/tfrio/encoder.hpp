@@ -27,9 +27,8 @@ struct Encoded {
   Buffer<std::int64_t> ends;
 };
 
-/// Encodes rows of columns. The bytes are those of protobuf's deterministic serialisation of the
-/// same message: names sorted bytewise (or in the order given, without `sort`), lists packed,
-/// shortest varints. A row without any feature becomes an empty payload.
+/// Encodes rows of columns. Equal rows give equal bytes: names sorted bytewise (or in the order
+/// given, without `sort`), lists packed, shortest varints. A row without any feature becomes an empty payload.
 class ExampleEncoder {
  public:
   /// Write `features`, each name and place once; the `count` of a spec is not used. Throws
