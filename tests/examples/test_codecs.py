@@ -11,7 +11,7 @@ import pytest
 
 from tests.examples.helpers import example, put
 from tfrio.errors import DecodeError, EncodeError, SchemaError
-from tfrio.examples.codecs import decode_value, encode_value, fit_shape, image_format
+from tfrio.examples.codecs import decode_value, encode_value, fit_shape, image_format, unmangle
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.schema import Feature
 
@@ -87,7 +87,9 @@ def test_an_image_that_went_through_text_is_told_with_the_way_back() -> None:
     assert image_format(mangled) == "UTF-8-encoded JPEG"
     with pytest.raises(DecodeError, match=r"looks like UTF-8-encoded JPEG \(was ff d8\)"):
         decode_value(mangled, Feature("bytes", codec="image"), None)
-    assert mangled.decode().encode("latin-1") == jpeg
+    assert unmangle(mangled) == jpeg
+    with pytest.raises(DecodeError, match="did not go through a text type"):
+        unmangle(jpeg)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrio.examples.columns import Array
     from tfrio.examples.schema import Feature
 
-__all__ = ["decode_value", "encode_value", "fit_shape", "image_format", "misfit_text"]
+__all__ = ["decode_value", "encode_value", "fit_shape", "image_format", "misfit_text", "unmangle"]
 
 # First bytes of the image formats met in TFRecord files.
 _MAGIC: Final = {
@@ -109,7 +109,7 @@ def image_format(value: bytes) -> str | None:
     """Return what image format bytes look like, ``"PNG"`` or ``"JPEG"`` ..., None for none.
 
     An image that went through a text type and back shows as ``"UTF-8-encoded JPEG"``: each byte
-    above 127 became two. ``value.decode().encode("latin-1")`` restores it.
+    above 127 became two. ``unmangle`` restores it.
     """
     for magic, name in _MAGIC.items():
         if value.startswith(magic):
@@ -118,6 +118,24 @@ def image_format(value: bytes) -> str | None:
         if mangled != magic and value.startswith(mangled):
             return f"UTF-8-encoded {name}"
     return "WEBP" if value[:4] == b"RIFF" and value[8:12] == b"WEBP" else None
+
+
+def unmangle(value: bytes) -> bytes:
+    """Restore bytes that were taken for Latin-1 text and stored as UTF-8.
+
+    Args:
+        value: The stored bytes: every byte above 127 became two.
+
+    Returns:
+        The bytes as they were.
+
+    Raises:
+        DecodeError: The bytes are no UTF-8 of Latin-1 text, so that is not what happened.
+    """
+    try:
+        return value.decode().encode("latin-1")
+    except UnicodeError as error:
+        raise DecodeError(f"these bytes did not go through a text type: {error}") from error
 
 
 def misfit_text(size: int, shape: tuple[int, ...]) -> str:
@@ -160,7 +178,7 @@ def _decode_image(value: bytes, shape: tuple[int, ...] | None) -> Array:
     if found is not None and found.startswith("UTF-8"):
         raise DecodeError(
             f"looks like {found} (was {value[:4].decode()[:2].encode('latin-1').hex(' ')}): the "
-            'file was written through a text type; value.decode().encode("latin-1") restores it'
+            "file was written through a text type; tfrio.examples.codecs.unmangle restores it"
         )
     try:
         with pillow.open(io.BytesIO(value)) as image:

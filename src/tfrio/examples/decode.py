@@ -62,7 +62,8 @@ def read(
         max_bad: Most damaged records to skip before the next one raises.
         report: Filled with what was skipped, over all files.
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
-        threads: Threads to inflate on, by default up to 4; 1 starts none.
+        threads: Threads to inflate on, and to decode large batches on, by default up to 4; 1
+            starts none.
 
     Yields:
         One dict a record. Arrays of neighbouring rows share memory; none is ever overwritten.
@@ -126,7 +127,8 @@ def read_batches(
         max_bad: Most damaged records to skip before the next one raises.
         report: Filled with what was skipped, over all files.
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
-        threads: Threads to inflate on, by default up to 4; 1 starts none.
+        threads: Threads to inflate on, and to decode large batches on, by default up to 4; 1
+            starts none.
 
     Yields:
         A ``Batch``: a dict of columns, with ``present`` masks and ``rows``.

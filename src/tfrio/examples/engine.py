@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tfrio import _core
+from tfrio.compression.source import usable_threads
 from tfrio.errors import DecodeError, TfrioError, TfrioWarning, UsageError
 from tfrio.examples.faults import decode_error
 from tfrio.examples.infer import NATIVE_UTF8, sample_stream
@@ -46,7 +47,7 @@ class Options:
         max_bad: Most damaged records to skip.
         report: Filled with what was skipped.
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
-        threads: Threads to inflate on.
+        threads: Threads to inflate and decode on.
     """
 
     compression: Compression | None = None
@@ -98,6 +99,7 @@ class Engine:
         self._form = form
         self._options = options
         self._policy = DamagePolicy(options.errors, max_bad=options.max_bad, report=options.report)
+        self._threads = usable_threads(options.threads)
         self._stream: RecordStream | None = None
         self._decoder: Any = None
         self._decoder_layout: Layout | None = None
@@ -145,7 +147,14 @@ class Engine:
             decoder = self._ready_decoder(out)
             final = stream.final
             options = self._options
-            feed = decoder.feed(stream.buffer, 0, limit - rows, verify=options.verify, final=final)
+            feed = decoder.feed(
+                stream.buffer,
+                0,
+                limit - rows,
+                verify=options.verify,
+                final=final,
+                threads=self._threads,
+            )
             if feed.records:
                 origin.add(rows, stream.path, stream.records)
             rows += feed.records

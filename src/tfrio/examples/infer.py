@@ -25,7 +25,7 @@ NATIVE_UTF8: Final[dict[Utf8, str]] = {"strict": "error", "surrogateescape": "ac
 # How many records decide the form of columns where no schema is given, and how many bytes at
 # most: a thousand large patches would be gigabytes.
 SAMPLE_RECORDS: Final = 1000
-SAMPLE_BYTES: Final = 16 << 20
+SAMPLE_BYTES: Final = 4 << 20
 
 
 def infer_schema(
@@ -116,7 +116,7 @@ def sample_stream(
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
-        What the next 1,000 records hold, or fewer where they exceed 16 MiB or a damaged record
+        What the next 1,000 records hold, or fewer where they exceed 4 MiB or a damaged record
         ends them. No records: the stream is at its end, or its next record is damaged.
     """
     while True:

@@ -102,10 +102,15 @@ def stats(
         CorruptRecordError: A record is damaged.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
-    options = Options(
-        compression=compression, verify=verify, errors=errors, max_bad=max_bad, report=report
-    )
     sources = list(each_source(paths))
+    options = Options(
+        compression=compression,
+        verify=verify,
+        errors=errors,
+        max_bad=max_bad,
+        report=report,
+        threads=1 if len(sources) > 1 else threads,
+    )
     total = Statistics()
     workers = min(threads or os.cpu_count() or 1, len(sources)) or 1
     with ThreadPoolExecutor(workers, "stats") as pool:

@@ -1,0 +1,76 @@
+"""Large records and long files in little memory, measured in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("resource")
+
+MEASURE = """
+import resource, sys
+import numpy as np
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+base = peak()
+"""
+
+
+def grown(code: str, *arguments: object) -> int:
+    """Run code that prints a number of bytes; return the number."""
+    command = [sys.executable, "-c", MEASURE + code, *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout)
+
+
+def test_one_example_of_300_mb_is_written_and_read_in_three_times_its_size(tmp_path: Path) -> None:
+    size = 300_000_000
+    code = f"""
+from tfrio.examples.writer import Writer
+from tfrio.examples.decode import read
+values = np.arange({size // 4}, dtype=np.float32)
+with Writer(sys.argv[1]) as writer:
+    writer.write({{"x": values}})
+check = float(values[-1])
+del values
+(row,) = read(sys.argv[1])
+assert row["x"].shape == ({size // 4},) and row["x"][-1] == check
+print(peak() - base)
+"""
+    assert grown(code, tmp_path / "big") < 3.2 * size
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz"])
+def test_a_pass_over_a_long_file_stays_small(name: str, tmp_path: Path) -> None:
+    code = """
+from tfrio.examples.writer import Writer
+from tfrio.examples.decode import read, read_batches
+block = {"x": np.zeros((64, 50_000), np.float32)}
+with Writer(sys.argv[1]) as writer:
+    for _ in range(30):
+        writer.write_batch(block)
+assert sum(1 for _ in read(sys.argv[1])) == 1920
+assert sum(batch.rows for batch in read_batches(sys.argv[1], 32)) == 1920
+print(peak() - base)
+"""
+    assert grown(code, tmp_path / name) < 100_000_000
+
+
+def test_memory_does_not_grow_with_the_passes(tmp_path: Path) -> None:
+    code = """
+from tfrio.examples.writer import Writer
+from tfrio.examples.decode import read
+with Writer(sys.argv[1]) as writer:
+    for i in range(400):
+        writer.write({"x": np.zeros(10_000, np.float32), "b": b"x" * (i % 50_000)})
+for epoch in range(12):
+    assert sum(1 for _ in read(sys.argv[1])) == 400
+    if epoch == 2:
+        base = peak()
+print(peak() - base)
+"""
+    assert grown(code, tmp_path / "a") < 10_000_000
