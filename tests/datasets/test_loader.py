@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.datasets.conftest import ids
+from tests.datasets.test_arrays import flipped
 from tfrio.errors import UsageError
 from tfrio.torch import Loader, TFRecordDataset
 
@@ -104,6 +105,30 @@ def test_state_each_step_is_small_and_follows(numbered):
         assert len(json.dumps(state)) < 300
         over = number == 26
         assert (state["epoch"], state["consumed"]) == ((1, 0) if over else (0, 4 * number))
+
+
+@pytest.mark.filterwarnings("ignore:epoch 0. left out")
+@pytest.mark.parametrize(("workers", "transform"), [(0, None), (2, None), (2, dict)])
+def test_batches_of_damaged_records_alone_are_counted(tmp_path, workers, transform):
+    bad = (8, 9, 10, 11, 40)
+    path = flipped(tmp_path, bad)
+    options = {"errors": "skip", "shuffle": False, "transform": transform}
+    made = loader([path], workers, data=options)
+    assert ids(made) == [number for number in range(100) if number not in bad]
+    stream = iter(loader([path], workers, data=options))
+    assert ids(itertools.islice(stream, 3)) == [*range(8), 12, 13, 14, 15]
+    again = loader([path], workers, data=options)
+    ids(itertools.islice(iter(again), 3))
+    assert again.state_dict()["consumed"] == 16
+
+
+def test_transformed_batches_come_from_workers(numbered):
+    made = loader(numbered["plain"], 2, data={"transform": _doubled, "shuffle": False})
+    assert ids(made) == [2 * number for number in range(103)]
+
+
+def _doubled(batch):
+    return {"id": 2 * batch["id"], "text": "kept"}
 
 
 def test_rows_cannot_be_loaded(numbered):

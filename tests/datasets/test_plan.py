@@ -70,6 +70,25 @@ def test_batches_do_not_depend_on_the_number_of_workers(shuffle):
             assert sum(len(part) for part in parts) == len(alone)
 
 
+def test_groups_of_batches_come_in_order():
+    for total, batch, workers, group in itertools.product(
+        (0, 1, 13, 40), (1, 3), (1, 2, 3), (1, 2, 5)
+    ):
+        common = {"seed": 9, "batch": batch, "shuffle": "full"}
+        alone = plan([total], **common)
+        wanted = [alone.picks(k, k + 1).record.tolist() for k in range(len(alone))]
+        parts = [
+            plan([total], **common, worker=w, workers=workers, group=group) for w in range(workers)
+        ]
+        got, turns = [], alone.rank_batches
+        for turn in range(-(-turns // group)):
+            part, first = parts[turn % workers], turn // workers * group
+            last = min(first + group, len(part))
+            got += [part.picks(k, k + 1).record.tolist() for k in range(first, last)]
+        assert got == wanted
+        assert sum(len(part) for part in parts) == len(alone)
+
+
 @pytest.mark.parametrize(
     ("uneven", "sizes"), [("drop", [34] * 3), ("pad", [35] * 3), ("keep", [35, 34, 34])]
 )
@@ -180,6 +199,7 @@ def test_the_docstring_promise_of_ranges():
         {"rank": -1},
         {"worker": 2, "workers": 2},
         {"batch": 0},
+        {"group": 0},
         {"shuffle": "wild"},
         {"uneven": "maybe"},
         {"window": 0},

@@ -75,6 +75,8 @@ class ArrayDataset:
         UsageError: An option does not make sense, or there are no files.
     """
 
+    group: int | None = None
+    """Batches that a worker takes in turn and sends at once; None: one by one."""
     _opened: Opened | None
     _made_reader: Reader | None
     _made_order: tuple[int, Order, str] | None
@@ -221,7 +223,7 @@ class ArrayDataset:
             yield from self._pass(progress, whole)
             notices.left_out(progress.epoch, self.report.damages[known:])
             # The next epoch's first batch falls to the worker whose turn it is.
-            turn = (progress.worker - whole.rank_batches) % progress.workers
+            turn = (progress.worker - whole.rank_groups) % progress.workers
             progress = Progress(progress.epoch + 1, worker=turn, workers=progress.workers)
             if not self._choices.infinite:
                 break
@@ -241,14 +243,21 @@ class ArrayDataset:
                     continue
                 self._handed += records
                 if item is None:
+                    yield from self._nothing()
                     continue
                 yield item if self._transform is None else self._transform(item)
+
+    def _nothing(self) -> Sequence[Any]:
+        """Return what to yield for a batch of which damage left nothing."""
+        return ()
 
     def _items(self, whole: Plan, first: int) -> Iterator[Items]:
         threads = self._reading.threads
         if threads is None:
             threads = 0 if self._in_worker() else 1
-        return self._reader().chunks(whole, self._finish, first=first, threads=threads)
+        return self._reader().chunks(
+            whole, self._finish, first=first, step=self.group, threads=threads
+        )
 
     def _finish(self, chunk: Chunk) -> Items:
         """Turn a decoded chunk into items to yield, each with the records it stands for."""
@@ -270,11 +279,15 @@ class ArrayDataset:
         Returns:
             A small JSON-able dict. Taken at the end of an epoch it stands at the start of the next.
         """
-        progress = self.starting() if self._live is None else self._live.after(self._handed)
+        progress = self.standing()
         if items is not None:
             start = self.counted(self.starting())
             progress = start.after(min(items * (self._choices.batch_size or 1), start.left))
         return self.state_at(progress)
+
+    def standing(self) -> Progress:
+        """Return where the present pass stands, or the next one begins."""
+        return self.starting() if self._live is None else self._live.after(self._handed)
 
     def starting(self) -> Progress:
         """Return where the next pass begins."""
@@ -463,6 +476,7 @@ class ArrayDataset:
             done=progress.done,
             skip=progress.consumed,
             order=self._order(progress.epoch)[0],
+            group=self.group or 1,
         )
 
     def _warn_seedless(self) -> None:

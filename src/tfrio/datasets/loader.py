@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import DataLoader
 
 from tfrio.datasets.state import Progress
+from tfrio.datasets.tensors import BatchGroup
 from tfrio.datasets.transit import forget_blocks
 from tfrio.errors import UsageError
 
@@ -76,21 +77,30 @@ class Loader:
         return self._handed_out(self._live)
 
     def _handed_out(self, progress: Progress) -> Iterator[Any]:
-        size = self.dataset.batch_size or 1
-        for batch in self._batches():
-            progress = progress.after(min(size, progress.left))
-            self._live = progress
-            yield batch
-            if progress.left == 0:  # an infinite dataset goes on with the next epoch
-                progress = self.dataset.counted(Progress(progress.epoch + 1))
+        source = self._from_workers(progress) if self._workers else self._from_here()
+        for batch, live in source:
+            self._live = live
+            if batch is not None:
+                yield batch
         self._live = None
         self._start = Progress(self._start.epoch + 1)
 
-    def _batches(self) -> Iterator[Any]:
-        if not self._workers:
-            for batch in self.dataset:
-                yield batch.pin_memory() if self._pin_memory else batch
-            return
+    def _from_here(self) -> Iterator[tuple[Any, Progress]]:
+        """Yield each batch and where this rank stands after it."""
+        for batch in self.dataset:
+            made = batch.pin_memory() if self._pin_memory else batch
+            yield made, self.dataset.standing()
+
+    def _from_workers(self, progress: Progress) -> Iterator[tuple[Any, Progress]]:
+        """Yield each batch (None where damage left nothing of one) and the progress after it."""
+        size = self.dataset.batch_size or 1
+        for batch in self._received():
+            progress = progress.after(min(size, progress.left))
+            yield batch, progress
+            if progress.left == 0:  # an infinite dataset goes on with the next epoch
+                progress = self.dataset.counted(Progress(progress.epoch + 1))
+
+    def _received(self) -> Iterator[Any]:
         if self._loader is None:
             self._loader = DataLoader(
                 self._sending(),
@@ -100,7 +110,11 @@ class Loader:
                 **self._workers,
             )
         try:
-            yield from self._loader
+            for item in self._loader:
+                if isinstance(item, BatchGroup):
+                    yield from item.split()
+                else:
+                    yield item
         finally:
             if not self._workers["persistent_workers"]:
                 self._end_workers()
@@ -109,6 +123,7 @@ class Loader:
         """Return the dataset as the workers get it: its batches name this loader."""
         data = copy.copy(self.dataset)
         data.loader_token = self._token
+        data.group = data.good_group(self._workers["num_workers"])
         return data
 
     def _end_workers(self) -> None:

@@ -269,6 +269,8 @@ class Plan:
     drop_last: bool = False
     skip: int = 0
     """Records of the rank's stream that were consumed before."""
+    group: int = 1
+    """Batches that a worker takes in turn."""
 
     @property
     def length(self) -> int:
@@ -281,19 +283,33 @@ class Plan:
         """Return how many batches the rank still has to deliver, over all its workers."""
         return -(-self.length // self.batch)
 
+    @property
+    def rank_groups(self) -> int:
+        """Return the turns that the workers of the rank take together."""
+        return -(-self.rank_batches // self.group)
+
     def __len__(self) -> int:
         """Return how many batches this worker delivers."""
-        return max(0, -(-(self.rank_batches - self.worker) // self.workers))
+        turns = max(0, -(-(self.rank_groups - self.worker) // self.workers))
+        last_is_mine = turns and (self.rank_groups - 1) % self.workers == self.worker
+        missing = self.rank_groups * self.group - self.rank_batches if last_is_mine else 0
+        return turns * self.group - missing
+
+    def _numbers(self, first: int, last: int) -> Int64:
+        """Return which of the rank's batches this worker's batches are."""
+        turn, inside = np.divmod(np.arange(first, last, dtype=np.int64), self.group)
+        numbers: Int64 = (turn * self.workers + self.worker) * self.group + inside
+        return numbers
 
     def batch_sizes(self, first: int, last: int) -> Int64:
         """Return the records in each of this worker's batches ``first`` to ``last`` - 1."""
-        begin = (np.arange(first, last) * self.workers + self.worker) * self.batch
+        begin = self._numbers(first, last) * self.batch
         sizes: Int64 = np.clip(self.length - begin, 0, self.batch)
         return sizes
 
     def _at(self, first: int, last: int) -> Int64:
         """Return the places of batches ``first`` to ``last`` - 1 in the rank's stream."""
-        numbers = np.arange(first, last, dtype=np.int64) * self.workers + self.worker
+        numbers = self._numbers(first, last)
         at = (numbers[:, None] * self.batch + np.arange(self.batch)).ravel()
         places: Int64 = at[at < self.length] + self.skip
         return places
@@ -344,6 +360,7 @@ def plan(
     done: Sequence[Done] = (),
     skip: int = 0,
     order: Order | None = None,
+    group: int = 1,
 ) -> Plan:
     """Plan what one worker of one rank reads in one epoch.
 
@@ -368,6 +385,7 @@ def plan(
         done: What earlier runs on another number of ranks consumed of this epoch.
         skip: Records that this rank has consumed of its share.
         order: An order made before, in place of ``shuffle``.
+        group: Batches that a worker takes in turn.
 
     Returns:
         The plan; ``plan.ranges()`` gives the record ranges.
@@ -377,6 +395,8 @@ def plan(
     """
     if batch < 1:
         raise UsageError(f"a batch must hold at least 1 record, got {batch}")
+    if group < 1:
+        raise UsageError(f"a group must hold at least 1 batch, got {group}")
     if not 0 <= worker < workers:
         raise UsageError(f"worker {worker} is not in 0..{workers - 1} ({workers} workers)")
     if order is None:
@@ -385,4 +405,4 @@ def plan(
         )
     share = deal(order.total, rank=rank, world=world, uneven=uneven, done=done)
     starts = np.concatenate([[0], np.cumsum(np.array(counts, np.int64), dtype=np.int64)])
-    return Plan(starts, order, share, batch, worker, workers, drop_last, skip)
+    return Plan(starts, order, share, batch, worker, workers, drop_last, skip, group)

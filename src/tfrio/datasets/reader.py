@@ -75,7 +75,13 @@ class Reader:
         self._idle = threading.local()
 
     def chunks(
-        self, plan: Plan, finish: Callable[[Chunk], Out], *, first: int = 0, threads: int = 0
+        self,
+        plan: Plan,
+        finish: Callable[[Chunk], Out],
+        *,
+        first: int = 0,
+        step: int | None = None,
+        threads: int = 0,
     ) -> Iterator[Out]:
         """Read the batches of a plan.
 
@@ -83,12 +89,13 @@ class Reader:
             plan: What to read.
             finish: Applied to each chunk, on the thread that decoded it.
             first: Number of the batch to begin with.
+            step: Batches a chunk; None: as many small ones as are worth a call.
             threads: Threads that work ahead; 0 works when asked.
 
         Yields:
             What ``finish`` made of each chunk, in order.
         """
-        tasks = self._tasks(plan, first)
+        tasks = self._tasks(plan, first, step)
         return ordered_map(
             lambda task: finish(self._work(task)), tasks, threads=threads, ahead=threads + 1
         )
@@ -97,9 +104,9 @@ class Reader:
         """Read single records at once, in the order given."""
         return self._work(_Task(picks, None, np.array([picks.record.size])))
 
-    def _tasks(self, plan: Plan, first: int) -> Iterator[_Task]:
+    def _tasks(self, plan: Plan, first: int, step: int | None) -> Iterator[_Task]:
         records = min(CHUNK_RECORDS, CHUNK_BYTES // self.sources.mean_size)
-        step = max(1, records // plan.batch)
+        step = step or max(1, records // plan.batch)
         mapped = self.sources.mapped
         for low in range(first, len(plan), step):
             high = min(low + step, len(plan))

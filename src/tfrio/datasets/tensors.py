@@ -14,12 +14,13 @@ from tfrio.datasets.items import Maker
 from tfrio.datasets.transit import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from tfrio.datasets.reader import Chunk
     from tfrio.datasets.transit import Packed
     from tfrio.examples.columns import Array, Ragged
 
-__all__ = ["TensorBatch", "TensorMaker"]
+__all__ = ["BatchGroup", "TensorBatch", "TensorMaker"]
 
 
 class TensorBatch(dict[str, Any]):
@@ -30,8 +31,10 @@ class TensorBatch(dict[str, Any]):
         rows: Number of records.
     """
 
-    def __init__(self, entries: Mapping[str, Any] | None = None, *, rows: int = 0) -> None:
-        super().__init__(entries or {})
+    def __init__(
+        self, entries: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), *, rows: int = 0
+    ) -> None:
+        super().__init__(entries)
         self.rows = rows
 
     def __copy__(self) -> TensorBatch:
@@ -68,6 +71,43 @@ def _arrive(packed: Packed, rows: int) -> TensorBatch:
     return TensorBatch(unpack(packed), rows=rows)
 
 
+class BatchGroup:
+    """Several batches on their way from a worker process, as one piece where that can be.
+
+    Args:
+        batches: The batches; where damaged records left nothing of one, it is None.
+        whole: All rows of them in one, in their place.
+        rows: Rows of each batch in ``whole``.
+    """
+
+    def __init__(
+        self,
+        batches: Sequence[TensorBatch | None] = (),
+        *,
+        whole: TensorBatch | None = None,
+        rows: Sequence[int] = (),
+    ) -> None:
+        self._batches = batches
+        self._whole = whole
+        self._rows = rows
+
+    def pin_memory(self) -> BatchGroup:
+        """Return the group with every tensor in page-locked memory."""
+        if self._whole is not None:
+            return BatchGroup(whole=self._whole.pin_memory(), rows=self._rows)
+        return BatchGroup([None if b is None else b.pin_memory() for b in self._batches])
+
+    def split(self) -> Iterator[TensorBatch | None]:
+        """Yield the batches."""
+        if self._whole is None:
+            yield from self._batches
+            return
+        cuts = [value.split(list(self._rows)) for value in self._whole.values()]
+        for number, rows in enumerate(self._rows):
+            parts = [cut[number] for cut in cuts]
+            yield TensorBatch(zip(self._whole, parts, strict=True), rows=rows)
+
+
 class TensorMaker(Maker):
     """Make batches and rows of tensors (see ``Maker``)."""
 
@@ -99,6 +139,14 @@ class TensorMaker(Maker):
     def container(self, entries: dict[str, Any], rows: int) -> Any:
         """Return a batch of tensors."""
         return TensorBatch(entries, rows=rows)
+
+    def group(self, chunk: Chunk) -> BatchGroup:
+        """Return the batches of a chunk, ready to be sent."""
+        columns = self._columns(chunk)
+        plain = columns and all(isinstance(value, torch.Tensor) for value in columns.values())
+        if plain and chunk.rows is chunk.consumed:
+            return BatchGroup(whole=TensorBatch(columns, rows=chunk.batch.rows), rows=chunk.rows)
+        return BatchGroup([batch for batch, _ in self.batches(chunk)])
 
 
 # Torch has few operations for unsigned numbers wider than a byte.

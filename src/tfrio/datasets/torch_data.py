@@ -12,17 +12,23 @@ from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from tfrio.datasets.adapters import ArraySource
 from tfrio.datasets.arrays import ArrayDataset
-from tfrio.datasets.tensors import TensorMaker
+from tfrio.datasets.state import Progress
+from tfrio.datasets.tensors import BatchGroup, TensorMaker
 from tfrio.datasets.transit import send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from tfrio.datasets.items import Items
     from tfrio.datasets.loader import Loader
-    from tfrio.datasets.state import Progress
+    from tfrio.datasets.reader import Chunk
 
 __all__ = ["TFRecordDataset", "TFRecordMapDataset"]
+
+
+# Batches smaller than this are sent together.
+GROUP_BYTES = 512 << 10
 
 
 class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
@@ -81,13 +87,22 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         )
 
     def _maker(self) -> TensorMaker:
-        sent_on = self.loader_token is not None and self._transform is None and self._in_worker()
+        sent_on = self.group is not None and self._in_worker()
         return TensorMaker(
             self._schema,
             ragged=self._ragged,
             marks=self._choices.uneven == "pad",
             columns=sent_on,
         )
+
+    def _finish(self, chunk: Chunk) -> Items:
+        if self.group is None or not self._in_worker():
+            return super()._finish(chunk)
+        return [(self._maker().group(chunk), sum(chunk.consumed))]
+
+    def _nothing(self) -> Sequence[Any]:
+        # A loader counts the batches that arrive.
+        return () if self.loader_token is None else (BatchGroup([None]),)
 
     def _new_box(self) -> torch.Tensor:
         # Shared, so that set_epoch reaches persistent workers.
@@ -96,6 +111,21 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
     def _worker(self) -> tuple[int, int]:
         info = get_worker_info()
         return (0, 1) if info is None else (info.id, info.num_workers)
+
+    def good_group(self, workers: int) -> int | None:
+        """Return how many batches to send at once, so that messages are few and not large.
+
+        Args:
+            workers: Number of worker processes, each of which should get several turns.
+
+        Returns:
+            None where a transform makes the batches, which are sent one by one.
+        """
+        if self._transform is not None or self.batch_size is None:
+            return None
+        size = self._open().sources.mean_size * self.batch_size
+        turns = self._plan(Progress(self.epoch)).rank_batches // (4 * workers)
+        return max(1, min(GROUP_BYTES // size, turns))
 
     def _begin(self) -> Progress:
         if self.loader_token is not None and self._in_worker():
