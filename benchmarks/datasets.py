@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -204,20 +205,16 @@ def report(medians: dict[tuple[str, int], dict[str, float]], counts: dict[str, i
 
 
 def memory_of_all() -> int:
-    """Return the resident bytes of this process and its children, shared memory counted once."""
-    import os
-
-    total, page = 0, os.sysconf("SC_PAGE_SIZE")
+    """Return the bytes of this process and its children; what they share is counted once."""
+    total = 0
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
         try:
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            _, resident, shared, *_ = map(int, (entry / "statm").read_text().split())
-        except (OSError, ValueError):
-            continue
-        if int(entry.name) == os.getpid() or parent == os.getpid():
-            total += (resident - shared) * page
+            if os.getpid() in (parent, int(entry.name)):
+                rollup = (entry / "smaps_rollup").read_text().split("Pss:")[1]
+                total += int(rollup.split()[0]) * 1024
+        except (OSError, ValueError, IndexError):
+            continue  # no process, or one that has ended
     return total
 
 
