@@ -130,6 +130,17 @@ def test_a_feature_keeps_its_first_kind(tmp_path: Path) -> None:
             writer.write_batch({"x": np.array([2.5])})
 
 
+@pytest.mark.parametrize("name", [b"x", 5, "\ud800"])
+def test_a_strange_name_is_refused(tmp_path: Path, name: object) -> None:
+    with Writer(tmp_path / "a") as writer:
+        with pytest.raises(EncodeError, match="a feature's name .*Record 0 of"):
+            writer.write({name: 1})  # type: ignore[dict-item]
+        with pytest.raises(EncodeError, match="a feature's name"):
+            writer.write_batch({name: [1]})  # type: ignore[dict-item]
+        writer.write({"né\udcff\n": 1})
+    assert list(next(read(tmp_path / "a", utf8="surrogateescape"))) == ["né\udcff\n"]
+
+
 def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
     def fail() -> None:
         with Writer(tmp_path / "a") as writer:

@@ -11,6 +11,7 @@ import numpy as np
 from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.codecs import encode_value
 from tfrio.examples.exact import Exactness, Stored, store
+from tfrio.examples.layout import wire_name
 from tfrio.examples.wire import Encoders, Target, WireColumn, one_list, one_value
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class RowEncoder:
 
     def feature(self, name: str) -> Feature | None:
         """Return what the schema says of a feature, None without a schema."""
+        _check_name(name)
         if self.schema is None:
             return None
         if name not in self.schema:
@@ -339,6 +341,16 @@ def _check_shape(name: str, made: Stored, feature: Feature) -> None:
             f"feature '{name}': {len(made.flat)} values of shape {got}, the schema says {wanted}",
             feature=name,
         )
+
+
+def _check_name(name: Any) -> None:
+    """Refuse a name that no record can hold."""
+    if not isinstance(name, str):
+        raise EncodeError(f"a feature's name is text, not {name!r}")
+    try:
+        wire_name(name)
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"a feature's name must be valid Unicode, not {name!r}") from error
 
 
 def _missing(name: str) -> MissingFeatureError:

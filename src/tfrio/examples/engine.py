@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tfrio import _core
 from tfrio.compression.source import usable_threads
-from tfrio.errors import DecodeError, TfrioError, TfrioWarning, UsageError
+from tfrio.errors import DecodeError, TfrioError, UsageError
 from tfrio.examples.faults import decode_error
 from tfrio.examples.infer import NATIVE_UTF8, sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
+from tfrio.examples.notice import warn_user
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
 from tfrio.records.reader import RecordStream
@@ -205,11 +205,9 @@ class Engine:
             )
         if content == "sequence" and not self._form.sequence and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_user(
                 f"{stream.path} holds SequenceExamples; the schema has no feature list, so all "
-                "feature lists are left out. Add them with place='list' to read them",
-                TfrioWarning,
-                stacklevel=2,
+                "feature lists are left out. Add them with place='list' to read them"
             )
 
     def _ready_decoder(self, out: Mapping[int, Array] | None) -> Any:

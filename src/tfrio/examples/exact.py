@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import warnings
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tfrio.errors import EncodeError, TfrioWarning
+from tfrio.errors import EncodeError
 from tfrio.examples.columns import Array, BytesColumn
+from tfrio.examples.notice import warn_user
 
 if TYPE_CHECKING:
     from tfrio.examples.schema import Kind
@@ -102,7 +102,7 @@ class Exactness:
             raise EncodeError(text, feature=name)
         if name not in self._warned:
             self._warned.add(name)
-            warnings.warn(text, TfrioWarning, stacklevel=2)
+            warn_user(text)
 
 
 def store(value: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown") -> Stored:

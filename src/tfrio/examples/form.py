@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tfrio.errors import MissingFeatureError, TfrioError, TfrioWarning
+from tfrio.errors import MissingFeatureError, TfrioError
 from tfrio.examples.layout import KIND_NAMES, Layout, stored_name
+from tfrio.examples.notice import warn_user
 from tfrio.examples.observe import Observation, Seen
 from tfrio.examples.schema import Feature, Kind, Place, Schema
 
@@ -209,9 +209,7 @@ class Learned:
             "unknown": f"feature '{name}' appears for the first time; it is a column from here on",
             "kind": f"feature '{name}' has values for the first time",
         }[fault.code]
-        warnings.warn(
+        warn_user(
             f"{happened} (record {error.record} of {error.path}). Pass a schema "
-            "(tfrio.infer_schema) to fix the form of every column",
-            TfrioWarning,
-            stacklevel=2,
+            "(tfrio.infer_schema) to fix the form of every column"
         )

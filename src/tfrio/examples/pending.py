@@ -137,8 +137,8 @@ class PendingRows:
                 return None
         targets: list[Target | None] = []
         for name, made in zip(names, types, strict=True):
-            if not isinstance(name, str):
-                return None
+            if not isinstance(name, str) or not name.isprintable():
+                return None  # let the careful way judge strange names
             if made is type(None) and schema is None:
                 targets.append(None)
                 continue
