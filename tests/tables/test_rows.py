@@ -81,10 +81,14 @@ def test_csv(tmp_path: Path) -> None:
         ("b", "float"),
         ("note", "text"),
     ]
-    assert [row for row, _ in rows] == [
-        {"id": 1, "zip": "007", "b": None, "note": 'a, "b"'},
-        {"id": 2, "zip": "08001", "b": 2.5, "note": None},
-    ]
+    (part,) = rows.columns(8)
+    assert part == {
+        "id": [1, 2],
+        "zip": ["007", "08001"],
+        "b": [None, 2.5],
+        "note": ['a, "b"', None],
+    }
+    assert [len(part["id"]) for part in rows.columns(1)] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -110,13 +114,16 @@ def test_the_type_of_a_csv_column_is_that_of_all_its_cells(
     rows = CsvRows(written(tmp_path / "t.csv", text))
     assert rows.fields[1].form == form
     kept = CsvRows(written(tmp_path / "t.csv", text), text=frozenset({"v"}))
-    assert [row["v"] for row, _ in kept] == [cell or None for cell in cells]
+    (part,) = kept.columns(100)
+    assert part["v"] == [cell or None for cell in cells]
 
 
 def test_csv_without_rows(tmp_path: Path) -> None:
     rows = CsvRows(written(tmp_path / "t.csv", "a,b\n"))
     assert [(f.name, f.form) for f in rows.fields] == [("a", "null"), ("b", "null")]
-    assert list(rows) == []
+    assert list(rows.columns(8)) == []
+    empty = CsvRows(written(tmp_path / "e.csv", ""))
+    assert (empty.fields, list(empty.columns(8))) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -135,4 +142,4 @@ def test_another_text_encoding_is_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "a\nété\n", "latin-1")
     with pytest.raises(SchemaError, match="Pass encoding="):
         CsvRows(path)
-    assert [row for row, _ in CsvRows(path, encoding="latin-1")] == [{"a": "été"}]
+    assert list(CsvRows(path, encoding="latin-1").columns(8)) == [{"a": ["été"]}]

@@ -40,7 +40,7 @@ def convert_command(
       tfrio convert plain.tfrecord packed.tfrecord.gz --level 9
     """
     from tfrio.compression import DEFAULT_LEVEL
-    from tfrio.tables.convert import convert
+    from tfrio.tables.transcode import convert
 
     report = convert(
         sources[0] if len(sources) == 1 else list(sources),

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tfrio.tables.arrow import read_arrow
-    from tfrio.tables.convert import ConvertReport, convert
     from tfrio.tables.export import TableExportReport, export_table
     from tfrio.tables.extract import ExtractReport, extract_images
     from tfrio.tables.load import TableImportReport, import_table
     from tfrio.tables.manifest import TableManifest
     from tfrio.tables.patches import read_patches
+    from tfrio.tables.transcode import ConvertReport, convert
 
 __all__ = [
     "ConvertReport",
@@ -32,12 +32,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ConvertReport": "convert",
+    "ConvertReport": "transcode",
     "ExtractReport": "extract",
     "TableExportReport": "export",
     "TableImportReport": "load",
     "TableManifest": "manifest",
-    "convert": "convert",
+    "convert": "transcode",
     "export_table": "export",
     "extract_images": "extract",
     "import_table": "load",

@@ -14,14 +14,14 @@ import numpy as np
 
 from tfrio.errors import EncodeError
 from tfrio.examples.columns import BytesColumn
-from tfrio.tables.fields import Field, form_of, walk
+from tfrio.tables.fields import Field, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from tfrio.tables.fields import Kind
+    from tfrio.tables.fields import Form, Kind
 
 __all__ = ["Cells", "cells_of_values", "changed", "filled", "stored", "text_of"]
 
@@ -94,19 +94,19 @@ def cells_of_values(field: Field, values: Sequence[object]) -> Cells:
     lengths = np.zeros(len(values), np.int64)
     lengths[present] = 1 if single else [len(parts) for _, parts in walked]
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    gathered = BytesColumn.of(map(text_of, flat)) if as_bytes else _numbers(flat)
+    gathered = BytesColumn.of(map(text_of, flat)) if as_bytes else _numbers(flat, field.form)
     shapes = None if single else _row_shapes(present, [shape for shape, _ in walked])
     return Cells(gathered, offsets, present, shapes)
 
 
-def _numbers(flat: list[Any]) -> NDArray[Any]:
-    clean = [np.nan if value is None else value for value in flat]
-    if all(form_of(value) in ("bool", "int") for value in clean):
+def _numbers(flat: list[Any], form: Form) -> NDArray[Any]:
+    """Return numbers in the type of the column; a null within a list is NaN."""
+    if form != "float":
         try:
-            return np.array(clean, np.int64)
-        except OverflowError:
-            return np.array(clean, np.float64)
-    return np.array(clean, np.float64)
+            return np.array(flat, np.int64)
+        except (OverflowError, TypeError):
+            pass  # beyond int64, or a null within a list
+    return np.array([np.nan if value is None else value for value in flat], np.float64)
 
 
 def _row_shapes(present: NDArray[np.bool_], shapes: list[tuple[int, ...]]) -> NDArray[np.int64]:

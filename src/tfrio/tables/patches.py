@@ -85,7 +85,8 @@ def read_patches(
     sizes = {name: _size_of(schema, name, size) for name in names}
     kept = None if crop is None else XY.of(crop, name="crop")
     for name, whole in sizes.items():
-        if kept is not None and (kept.x > whole.x or kept.y > whole.y):
+        single = kept is None or whole == XY(1, 1)
+        if kept is not None and not single and (kept.x > whole.x or kept.y > whole.y):
             raise UsageError(f"crop {kept} is larger than '{name}', which is {whole}")
     wanted = schema.select(names).updated(
         {n: _shaped(schema[n], s) for n, s in sizes.items() if s != XY(1, 1)}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
+import re
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tfrio import storage
-from tfrio.errors import SchemaError, UsageError
+from tfrio.errors import SchemaError
 from tfrio.tables.fields import Field, Profile
 from tfrio.tables.points import DEFAULT_CRS, point_of_geojson
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TextIO
 
+    from tfrio.tables.fields import Form
     from tfrio.types import PathLike
 
 __all__ = ["CsvRows", "GeoJsonRows", "Row"]
@@ -162,26 +165,42 @@ class CsvRows:
         self.fields = self._look()
 
     def _look(self) -> list[Field]:
-        forms: dict[str, Any] = {}
-        for number, cells in enumerate(self._cells()):
-            if number == 0:
-                forms = dict.fromkeys(cells, "null")
-            for name, cell in cells.items():
-                if cell != "" and forms[name] != "text":
-                    forms[name] = _widest(forms[name], cell)
-        header: dict[str, Any] = forms or dict.fromkeys(self._header(), "null")
-        return [
-            Field(name, "text" if name in self._text else form) for name, form in header.items()
-        ]
+        forms: dict[str, Form] = {}
+        for header, columns in self._parts(_LOOK_ROWS):
+            forms = forms or {name: "text" if name in self._text else "null" for name in header}
+            for name, cells in zip(header, columns, strict=True):
+                forms[name] = _widest(forms[name], cells)
+        return [Field(name, form) for name, form in forms.items()]
 
-    def _header(self) -> list[str]:
-        with _text_file(self.path, self._encoding) as file:
-            return next(csv.reader(file), [])
+    def columns(self, rows: int) -> Iterator[dict[str, list[Any]]]:
+        """Yield the cells of so many rows, numbers as such; an empty cell is None.
 
-    def _cells(self) -> Iterator[dict[str, str]]:
+        Args:
+            rows: Rows at a time.
+
+        Yields:
+            A list of values by column.
+        """
+        convert = {field.name: _CONVERT.get(field.form, str) for field in self.fields}
+        for header, columns in self._parts(rows):
+            if not columns or not columns[0]:
+                continue
+            part = {}
+            for name, cells in zip(header, columns, strict=True):
+                turn = convert[name]
+                part[name] = [turn(cell) if cell else None for cell in cells]
+            yield part
+
+    def _parts(self, rows: int) -> Iterator[tuple[list[str], list[tuple[str, ...]]]]:
+        """Yield the header and columns of text, once without rows for a table that has none."""
         with _text_file(self.path, self._encoding) as file:
             try:
-                yield from self._read(csv.reader(file))
+                reader = csv.reader(file)
+                header = self._header(reader)
+                yield header, [() for _ in header]
+                lines = self._whole_lines(reader, len(header))
+                while part := list(itertools.islice(lines, rows)):
+                    yield header, list(zip(*part, strict=True))
             except UnicodeDecodeError as error:
                 raise SchemaError(
                     f"{self.path}: not {self._encoding} text ({error}). Pass encoding=, for "
@@ -189,61 +208,48 @@ class CsvRows:
                     path=self.path,
                 ) from error
 
-    def _read(self, reader: Any) -> Iterator[dict[str, str]]:
-        header: list[str] = next(reader, [])
+    def _header(self, reader: Iterator[list[str]]) -> list[str]:
+        header = next(reader, [])
         if len(set(header)) < len(header):
             twice = next(name for name in header if header.count(name) > 1)
             raise SchemaError(
                 f"{self.path}: the header names column '{twice}' twice. Rename one of them",
                 path=self.path,
             )
+        return header
+
+    def _whole_lines(self, reader: Any, width: int) -> Iterator[list[str]]:
         for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
+            if len(cells) == width:
+                yield cells
+            elif cells:
                 raise SchemaError(
                     f"{self.path}, line {reader.line_num}: {len(cells)} cells under a header of "
-                    f"{len(header)}. Quote cells that hold a comma",
+                    f"{width}. Quote cells that hold a comma",
                     path=self.path,
                 )
-            yield dict(zip(header, cells, strict=True))
-
-    def __iter__(self) -> Iterator[Row]:
-        """Yield cells turned into numbers or text; an empty cell is None."""
-        convert = {field.name: _CONVERT.get(field.form, str) for field in self.fields}
-        for cells in self._cells():
-            row = {n: None if cell == "" else convert[n](cell) for n, cell in cells.items()}
-            yield row, None
-
-    def point(self, geometry: dict[str, Any] | None) -> None:
-        """Refuse: a CSV table has no geometry."""
-        raise UsageError(f"{self.path}: a CSV table has columns but no geometry")
 
 
 _CONVERT: dict[str, Any] = {"int": int, "float": float}
+_LOOK_ROWS = 4096
+# Python also takes 1_000 as a number, and 007 as 7: the first is text in any table, the second a
+# code whose zeros matter.
+_INT = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)\s*")
+_FLOAT = re.compile(
+    r"\s*[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf)\s*",
+    re.IGNORECASE,
+)
 
 
-def _widest(form: str, cell: str) -> str:
-    """Return the narrowest of int, float, text that holds the cells so far and this one."""
-    number = _number(cell)
-    if number is None:
-        return "text"
-    return "float" if form == "float" or isinstance(number, float) else "int"
-
-
-def _number(cell: str) -> int | float | None:
-    # Python also takes 1_000 as a number, and 007 as 7: the first is text in any table, the
-    # second a code whose zeros matter.
-    digits = cell.strip().lstrip("+-")
-    if "_" in cell or (digits[:1] == "0" and digits[1:2].isdigit()):
-        return None
-    try:
-        return int(cell)
-    except ValueError:
-        pass
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    # "infinity" is a word, and 1e999 a number that no float holds.
-    return number if math.isfinite(number) or digits.lower() in ("nan", "inf") else None
+def _widest(form: Form, cells: tuple[str, ...]) -> Form:
+    """Return the narrowest of null, int, float and text that holds the cells so far and these."""
+    known = [cell for cell in cells if cell]
+    if form == "text" or not known:
+        return form
+    if form != "float" and all(map(_INT.fullmatch, known)):
+        return "int"
+    numbers = all(map(_FLOAT.fullmatch, known))
+    # 1e999 is a number that no float holds.
+    if numbers and not any(math.isinf(float(c)) and "n" not in c.lower() for c in known):
+        return "float"
+    return "text"

@@ -113,7 +113,7 @@ def _open_file(
 ) -> TableSource:
     lower = path.lower()
     if lower.endswith(".csv"):
-        return RowSource(CsvRows(path, encoding=encoding or "utf-8-sig", text=text))
+        return CsvSource(CsvRows(path, encoding=encoding or "utf-8-sig", text=text))
     if lower.endswith(_GEOJSON):
         return RowSource(GeoJsonRows(path, text=text))
     if lower.endswith(PARQUET):
@@ -189,6 +189,31 @@ class RowSource:
             places = [self._rows.point(geometry) for _, geometry in part] if points else []
             yield Chunk(first, len(part), cells, places)
             first += len(part)
+
+
+class CsvSource:
+    """A CSV file, read column by column.
+
+    Args:
+        rows: What reads it.
+    """
+
+    geometry = False
+    crs: str | None = None
+
+    def __init__(self, rows: CsvRows) -> None:
+        self._rows = rows
+        self.path = rows.path
+        self.fields = rows.fields
+
+    def chunks(self, fields: Sequence[Field], rows: int, *, points: bool) -> Iterator[Chunk]:
+        """Yield the columns asked for, so many rows at a time."""
+        first = 0
+        for part in self._rows.columns(rows):
+            count = len(next(iter(part.values())))
+            cells = {field.name: cells_of_values(field, part[field.name]) for field in fields}
+            yield Chunk(first, count, cells, [None] * count if points else [])
+            first += count
 
 
 class ArrowSource:
