@@ -97,6 +97,30 @@ void crc32c_blocks(const std::uint8_t* first, std::size_t stride, std::size_t le
   for (std::size_t i = 0; i < n; ++i) out[i] = ~out[i];
 }
 
+namespace crc {
+namespace {
+
+/// Entry k: x^(8 * 2^k), what a register is multiplied by to move past 2^k bytes.
+constexpr std::array<std::uint32_t, 64> make_powers() {
+  std::array<std::uint32_t, 64> powers{power_of_x(8)};
+  for (std::size_t k = 1; k < powers.size(); ++k) {
+    powers[k] = multiply(powers[k - 1], powers[k - 1]);
+  }
+  return powers;
+}
+
+constinit const std::array<std::uint32_t, 64> kPowers = make_powers();
+
+}  // namespace
+}  // namespace crc
+
+std::uint32_t crc32c_of_rest(std::uint32_t crc_a, std::uint32_t crc_ab, std::size_t size_b) {
+  for (std::size_t k = 0; size_b != 0; ++k, size_b >>= 1) {
+    if (size_b & 1) crc_a = crc::multiply(crc_a, crc::kPowers[k]);
+  }
+  return crc_a ^ crc_ab;
+}
+
 std::string_view crc32c_backend() {
   return crc::active().name;
 }

@@ -21,15 +21,6 @@ namespace {
 constexpr std::size_t kRun = 1024;
 using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
 
-constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t product = 0;
-  for (; b != 0; b <<= 1) {
-    if (b & 0x80000000u) product ^= a;
-    a = (a >> 1) ^ ((a & 1) ? kPolynomial : 0);
-  }
-  return product;
-}
-
 /// Entry [k][b]: a register whose byte k is b, moved past `kRun` zero bytes.
 constexpr ShiftTable make_shift() {
   ShiftTable table{};

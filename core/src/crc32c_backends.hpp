@@ -34,6 +34,16 @@ constexpr std::uint32_t power_of_x(std::size_t n) {
   return value;
 }
 
+/// Return the product of two reflected polynomials.
+constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (; b != 0; b <<= 1) {
+    if (b & 0x80000000u) product ^= a;
+    a = (a >> 1) ^ ((a & 1) ? kPolynomial : 0);
+  }
+  return product;
+}
+
 using Table = std::array<std::array<std::uint32_t, 256>, 8>;
 
 /// The slicing-by-8 tables: entry [k][b] is the register after byte b and k zero bytes.

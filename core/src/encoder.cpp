@@ -47,7 +47,7 @@ std::size_t check_offsets(const FeatureSpec& spec, std::span<const std::int64_t>
   if (offsets.size() != n + 1) misfit(spec, what);
   bool rising = offsets[0] >= 0;
   for (std::size_t i = 0; i < n; ++i) rising &= offsets[i] <= offsets[i + 1];
-  if (!rising) misfit(spec, "offsets must rise from 0");
+  if (!rising) misfit(spec, "offsets must not be negative, nor fall");
   return static_cast<std::size_t>(offsets[n]);
 }
 
@@ -74,6 +74,24 @@ void check_view(const FeatureSpec& spec, const ColumnView& view, std::size_t row
     bytes = check_offsets(spec, view.byte_offsets.first(values + 1), values, "byte offsets");
   }
   if (bytes > view.values.size()) misfit(spec, "fewer values than the rows need");
+}
+
+/// Return how many bytes of its values `rows` rows of a column use; the view has been checked.
+std::size_t used_bytes(const FeatureSpec& spec, const ColumnView& view, std::size_t rows) {
+  std::size_t first = 0, last = rows;
+  const auto through = [&](std::span<const std::int64_t> offsets) {
+    first = static_cast<std::size_t>(offsets[first]);
+    last = static_cast<std::size_t>(offsets[last]);
+  };
+  if (spec.place == Place::list) through(view.step_offsets);
+  if (view.count < 0) {
+    through(view.value_offsets);
+  } else {
+    first *= static_cast<std::size_t>(view.count);
+    last *= static_cast<std::size_t>(view.count);
+  }
+  if (spec.kind == Kind::bytes) through(view.byte_offsets);
+  return (last - first) * value_size(spec.kind);
 }
 
 }  // namespace
@@ -439,9 +457,9 @@ std::size_t ExampleEncoder::likely_size(std::size_t rows,
   std::size_t size = rows * kFrameSize;
   for (const Feature& feature : features_) {
     // Most integers are small. What is wrong here only costs another allocation.
-    const std::size_t values = columns[feature.column].values.size();
-    size += rows * (feature.prefix_size + 12) +
-            (feature.spec.kind == Kind::int64s ? values / 2 : values);
+    const std::size_t used = used_bytes(feature.spec, columns[feature.column], rows);
+    size +=
+        rows * (feature.prefix_size + 12) + (feature.spec.kind == Kind::int64s ? used / 2 : used);
   }
   return size;
 }

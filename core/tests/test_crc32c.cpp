@@ -61,6 +61,15 @@ TEST(crc32c_continues) {
   }
 }
 
+TEST(crc32c_of_rest) {
+  const auto data = noise(5000);
+  const tfrio::Bytes all{data};
+  for (std::size_t cut : {0, 1, 63, 64, 2500, 4999, 5000}) {
+    CHECK_EQUAL(tfrio::crc32c_of_rest(crc32c(all.first(cut)), crc32c(all), all.size() - cut),
+                crc32c(all.subspan(cut)));
+  }
+}
+
 TEST(crc32c_while_copying) {
   const auto data = noise(40000);
   for (std::string_view name : tfrio::crc32c_backends()) {

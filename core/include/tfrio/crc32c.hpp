@@ -27,6 +27,9 @@ std::uint32_t crc32c_word(std::uint64_t word);
 void crc32c_blocks(const std::uint8_t* first, std::size_t stride, std::size_t length, std::size_t n,
                    std::uint32_t* out);
 
+/// Return the CRC32C of bytes B, given that of A, that of A followed by B, and the size of B.
+std::uint32_t crc32c_of_rest(std::uint32_t crc_a, std::uint32_t crc_ab, std::size_t size_b);
+
 /// Return `crc` as a TFRecord file stores it: rotated right by 15 bits plus a constant, so that a
 /// checksum over bytes that themselves hold checksums stays strong.
 constexpr std::uint32_t mask_crc(std::uint32_t crc) {

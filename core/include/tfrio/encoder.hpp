@@ -28,7 +28,8 @@ struct Encoded {
 };
 
 /// Encodes rows of columns. Equal rows give equal bytes: names sorted bytewise (or in the order
-/// given, without `sort`), lists packed, shortest varints. A row without any feature becomes an empty payload.
+/// given, without `sort`), lists packed, shortest varints. A row without any feature becomes an
+/// empty payload.
 class ExampleEncoder {
  public:
   /// Write `features`, each name and place once; the `count` of a spec is not used. Throws
