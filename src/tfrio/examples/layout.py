@@ -80,6 +80,9 @@ class Layout:
                 self._add_helper(name, self._helper(dim, 1))
             for lengths in feature.row_lengths:
                 self._add_helper(name, Slot(wire_name(lengths), 3, -1, 0))
+        self._slots = {
+            key: self.index(feature.name or key, feature.place) for key, feature in schema.items()
+        }
 
     def index(self, name: str, place: Place = "context") -> int:
         """Return the slot of a stored feature."""
@@ -87,8 +90,7 @@ class Layout:
 
     def slot(self, key: str) -> int:
         """Return the slot of a feature of the schema."""
-        feature = self.schema[key]
-        return self.index(feature.name or key, feature.place)
+        return self._slots[key]
 
     def dim_slot(self, dim: str) -> int:
         """Return the slot of a feature used as an axis."""
