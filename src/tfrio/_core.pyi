@@ -264,6 +264,16 @@ class ExampleEncoder:
         Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, present, count).
         """
 
+def payload_at(data: Buffer, start: int, verify: bool = True) -> bytes | Fault:
+    """
+    Return the payload of the framed record at `start`, or why there is none.
+    """
+
+def payloads_at(buffers: Sequence[Buffer], which: numpy.typing.NDArray[numpy.int32], starts: numpy.typing.NDArray[numpy.int64], verify: bool = True) -> tuple[list[bytes], Fault | None]:
+    """
+    Return the payloads of framed records in any order, up to the first fault: k has its header at starts[k] of buffers[which[k]].
+    """
+
 class RowEncoder:
     """
     Encode rows, dicts of name -> (value, type name), one at a time.

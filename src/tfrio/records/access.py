@@ -110,6 +110,12 @@ class MappedFrames:
             raise IndexFileError(f"{self._path} was cut short since it was opened")
         return self._map, self._offsets[start:stop]
 
+    def one(self, record: int) -> tuple[Any, int]:
+        """Return the mapping and the offset of one record's header."""
+        if self._map.size() < self._end:
+            raise IndexFileError(f"{self._path} was cut short since it was opened")
+        return self._map, int(self._offsets[record])
+
 
 class RangeFrames:
     """A plain remote file: one request for a run of records."""
@@ -300,6 +306,21 @@ class RecordFile:
             return b"", np.empty(0, np.int64)
         return self._opened().get(start, stop)
 
+    def frame(self, record: int) -> tuple[Any, int]:
+        """Get the frame of one record.
+
+        Args:
+            record: From 0, below ``count``; not checked.
+
+        Returns:
+            A buffer, and the offset in it of the record's header. CRCs are not checked.
+        """
+        frames = self._opened()
+        if isinstance(frames, MappedFrames):
+            return frames.one(record)
+        buffer, starts = frames.get(record, record + 1)
+        return buffer, int(starts[0])
+
     def offset(self, record: int) -> int:
         """Return where a record's header lies in the uncompressed data, in bytes."""
         if self._index.offsets is not None:
@@ -312,6 +333,9 @@ class RecordFile:
         return int(self._index.blocks.data[number]) + int(starts[0])
 
     def _opened(self) -> Frames:
+        frames = self._frames
+        if frames is not None and self._process == os.getpid():
+            return frames
         with self._lock:
             if self._frames is None or self._process != os.getpid():
                 self._frames, self._process = self._open(), os.getpid()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,14 +18,13 @@ from tfrio.records.shards import expand
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tfrio.errors import TfrioError
     from tfrio.types import PathsLike
 
 __all__ = ["Located", "RecordSequence"]
 
 _Int64: TypeAlias = "NDArray[np.int64]"
-_HEADER, _FRAME = 12, 16
 _GAP = 64 << 10  # bytes fetched in vain to save a request to a remote file
-_COPY = 8 << 20  # bytes of frames gathered at once for checking
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,12 @@ class RecordSequence(Sequence[bytes]):
         self.verify = verify
         self.files = [RecordFile(path, index=index) for path in files]
         self._ends = np.cumsum([file.count for file in self.files], dtype=np.int64)
+        self._bounds: list[int] = self._ends.tolist()
+        self._count: int = self._bounds[-1]
 
     def __len__(self) -> int:
         """Return the number of records in all files."""
-        return int(self._ends[-1])
+        return self._count
 
     @overload
     def __getitem__(self, which: int) -> bytes: ...
@@ -92,23 +94,26 @@ class RecordSequence(Sequence[bytes]):
             IndexError: There is no such record.
             CorruptRecordError: A record is damaged.
         """
+        try:
+            number = operator.index(which)  # type: ignore[arg-type]
+        except TypeError:
+            return self.read(self._several(which))  # type: ignore[arg-type]
+        return self._one(self._number(number))
+
+    def _several(self, which: slice | Sequence[int] | _Int64) -> _Int64:
         if isinstance(which, slice):
-            return self.read(np.arange(*which.indices(len(self)), dtype=np.int64))
-        if isinstance(which, Sequence | np.ndarray):
-            return self.read(self.numbers(which))
-        return self._one(self._number(which))
+            return np.arange(*which.indices(len(self)), dtype=np.int64)
+        return self.numbers(which)
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield all payloads in order, a stretch at a time."""
         for begin in range(0, len(self), 1024):
             yield from self[begin : begin + 1024]
 
-    def _number(self, value: int) -> int:
-        number = operator.index(value)
-        count = len(self)
-        if not -count <= number < count:
-            raise IndexError(f"record {number} asked of {count}")
-        return number % count
+    def _number(self, number: int) -> int:
+        if not -self._count <= number < self._count:
+            raise IndexError(f"record {number} asked of {self._count}")
+        return number + self._count if number < 0 else number
 
     def numbers(self, which: Sequence[int] | _Int64) -> _Int64:
         """Check record numbers; negative ones count from the end.
@@ -123,7 +128,7 @@ class RecordSequence(Sequence[bytes]):
         if given.dtype.kind not in "iu" and given.size:
             raise UsageError(f"record numbers must be whole numbers, got {given.dtype}")
         numbers = given.astype(np.int64)
-        count = len(self)
+        count = self._count
         wrong = numbers[(numbers < -count) | (numbers >= count)]
         if wrong.size:
             raise IndexError(f"record {int(wrong[0])} asked of {count}")
@@ -131,19 +136,33 @@ class RecordSequence(Sequence[bytes]):
 
     def file_of(self, number: int) -> tuple[RecordFile, int]:
         """Return the file of a record and the record's number in it."""
-        which = int(np.searchsorted(self._ends, number, "right"))
+        which = bisect.bisect_right(self._bounds, number)
         file = self.files[which]
-        return file, number - int(self._ends[which]) + file.count
+        return file, number - self._bounds[which] + file.count
+
+    def frame(self, number: int) -> tuple[Any, int]:
+        """Get the frame of one record.
+
+        Args:
+            number: From 0, not negative.
+
+        Returns:
+            A buffer, and the offset in it of the record's header; CRCs are not checked.
+        """
+        file, record = self.file_of(number)
+        return file.frame(record)
 
     def _one(self, number: int) -> bytes:
         file, record = self.file_of(number)
-        buffer, starts = file.frames(record, record + 1)
-        start = int(starts[0])
-        scan = _core.scan(buffer, start, 1, self.verify, True)
-        if scan.fault is not None:
-            raise from_fault(scan.fault, path=file.path, record=record, offset=file.offset(record))
-        offset, length = scan.spans[0].tolist()
-        return bytes(memoryview(buffer)[offset : offset + length])
+        buffer, start = file.frame(record)
+        payload = _core.payload_at(buffer, start, self.verify)
+        if isinstance(payload, bytes):
+            return payload
+        raise self._fault(payload, number)
+
+    def _fault(self, fault: _core.Fault, number: int) -> TfrioError:
+        file, record = self.file_of(number)
+        return from_fault(fault, path=file.path, record=record, offset=file.offset(record))
 
     def locate(self, numbers: _Int64) -> Located:
         """Get the frames of records, each stretch of a file read once.
@@ -154,11 +173,14 @@ class RecordSequence(Sequence[bytes]):
         Returns:
             Where each asked record lies, in the order asked.
         """
+        if len(self.files) == 1 and self.files[0].mapped:
+            buffer, offsets = self.files[0].frames(0, self._count)
+            return Located([buffer], np.zeros(len(numbers), np.int32), offsets[numbers])
         which = np.zeros(len(numbers), np.int32)
         starts = np.zeros(len(numbers), np.int64)
         buffers: list[Any] = []
         owner = np.searchsorted(self._ends, numbers, "right")
-        for k in np.unique(owner).tolist():
+        for k in np.flatnonzero(np.bincount(owner, minlength=len(self.files))).tolist():
             file = self.files[k]
             rows = np.flatnonzero(owner == k)
             local = numbers[rows] - (int(self._ends[k]) - file.count)
@@ -182,44 +204,17 @@ class RecordSequence(Sequence[bytes]):
             CorruptRecordError: A record is damaged.
         """
         located = self.locate(numbers)
-        frames = [memoryview(buffer) for buffer in located.buffers]
-        cuts = _ends(located)
-        pieces: list[bytes] = []
-        step = max(1, _COPY * max(len(numbers), 1) // max(int((cuts - located.starts).sum()), 1))
-        places = list(
-            zip(located.which.tolist(), located.starts.tolist(), cuts.tolist(), strict=True)
+        payloads, fault = _core.payloads_at(
+            located.buffers, located.which, located.starts, self.verify
         )
-        for begin in range(0, len(places), step):
-            group = places[begin : begin + step]
-            joined = b"".join([frames[w][s:e] for w, s, e in group])
-            scan = _core.scan(joined, 0, -1, self.verify, True)
-            if scan.fault is not None:
-                file, record = self.file_of(int(numbers[begin + scan.fault.record]))
-                raise from_fault(
-                    scan.fault, path=file.path, record=record, offset=file.offset(record)
-                )
-            pieces += [joined[o : o + n] for o, n in scan.spans.tolist()]
-        return pieces
+        if fault is not None:
+            raise self._fault(fault, int(numbers[fault.record]))
+        return payloads
 
     def close(self) -> None:
         """Release the handles of all files."""
         for file in self.files:
             file.close()
-
-
-def _ends(located: Located) -> _Int64:
-    """Return where each frame ends, by the length in its header and at most the buffer's end."""
-    ends = np.zeros(len(located.starts), np.int64)
-    for k, buffer in enumerate(located.buffers):
-        rows = np.flatnonzero(located.which == k)
-        if not len(rows):
-            continue
-        data = np.frombuffer(buffer, np.uint8)
-        at = np.minimum(located.starts[rows], max(len(data) - 8, 0))
-        lengths = data[at[:, None] + np.arange(8)].view("<u8")[:, 0]
-        room = len(data) - located.starts[rows]
-        ends[rows] = located.starts[rows] + np.minimum(lengths, room - _FRAME).astype(np.int64)
-    return ends + _FRAME
 
 
 def _stretches(file: RecordFile, local: _Int64) -> Iterator[tuple[Any, _Int64, _Int64]]:
