@@ -158,6 +158,18 @@ class TestOrder:
         with pytest.raises(GeoError, match=text):
             import_image(path, tmp_path / "map.tif", mixer=MIX_A)
 
+    def test_an_index_stored_as_float(self, tmp_path: Path) -> None:
+        rows = ({"b": tile(i).ravel(), "n": float(i)} for i in (2, 0, 3, 1))
+        path = write(tmp_path / "p.tfrecord", rows)
+        report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, index="n")
+        np.testing.assert_array_equal(read(report.path)[0], COVERED)
+        rows = ({"b": tile(i).ravel(), "n": i + 0.5, "t": b"x"} for i in range(4))
+        path = write(tmp_path / "q.tfrecord", rows)
+        with pytest.raises(GeoError, match="record 0: 0.5 of feature 'n' is no patch index"):
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, index="n")
+        with pytest.raises(GeoError, match="feature 't' is bytes, no index"):
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, index="t", bands=["b"])
+
     def test_a_partial_import_is_asked_for(self, tmp_path: Path) -> None:
         path = self.indexed(tmp_path / "p.tfrecord", (3, 0))
         report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, partial=True)

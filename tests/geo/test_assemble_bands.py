@@ -75,6 +75,15 @@ def test_dtypes_no_geotiff_has(tmp_path: Path, dtype: str) -> None:
         import_image(path, tmp_path / "m.tif", mixer=MIX_A, dtype=dtype)
 
 
+def test_float_labels_become_whole_numbers_where_asked(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.tfrecord", [0.0, 3.0])
+    report = import_image(path, tmp_path / "m.tif", mixer=MIX_A, dtype="uint8")
+    assert (report.dtype, len(report.classes)) == ("uint8", 2)
+    path = written(tmp_path / "q.tfrecord", [0.0, 300.0])
+    with pytest.raises(GeoError, match=r"uint8 does not hold .* from 0.0 to 300.0"):
+        import_image(path, tmp_path / "m.tif", mixer=MIX_A, dtype="uint8")
+
+
 def test_fractions_are_not_cut(tmp_path: Path) -> None:
     path = written(tmp_path / "p.tfrecord", [0.25, 3.0])
     with pytest.raises(GeoError, match="dtype uint8 would cut the fractions of 'b'"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tfrio.errors import TfrioWarning, UsageError
 from tfrio.geo.assemble_area import pixel_area
+from tfrio.geo.assemble_bands import known_dtype
 from tfrio.geo.assemble_blend import Blend
 from tfrio.geo.assemble_inputs import CheckRule, check_orientation
 from tfrio.geo.assemble_layout import Layout
@@ -131,6 +132,7 @@ def import_image(
     ):
         _check_choice(name, value, choices)
     palette = Palette.of(class_names, colors)
+    wanted = None if dtype is None else known_dtype(dtype)
     request = Request(
         bands=bands,
         kernel=None if kernel is None else XY.of(kernel, name="kernel"),
@@ -140,6 +142,8 @@ def import_image(
         index=index,
         partial=partial,
         first_patch=first_patch,
+        # Scores may be whole only by chance, so they are looked at before they lose fractions.
+        everything=wanted is not None and wanted.kind in "iu" and not argmax,
     )
     parts = [
         prepare(given, resolve_target(export, given, crs=crs, whole=extent == "source"), request)
@@ -148,7 +152,7 @@ def import_image(
     for part in parts:
         check_orientation(part, inputs, argmax=argmax, rule=check)
     image = plan_image(
-        parts, argmax=argmax, dtype=dtype, nodata=nodata, blend=blend, named=bool(palette.names)
+        parts, argmax=argmax, dtype=wanted, nodata=nodata, blend=blend, named=bool(palette.names)
     )
     look = _look(image, parts[0], orientation=orientation, palette=palette)
     look = replace(look, compress=compress, cog=cog, workers=workers)

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from tfrio.geo.assemble_target import Target
     from tfrio.geo.manifest import BandRow
 
-__all__ = ["BandsPlan", "FeaturePlan", "ValueRange", "choose_dtype", "choose_nodata", "plan_bands"]
+__all__ = [
+    "BandsPlan",
+    "FeaturePlan",
+    "ValueRange",
+    "choose_dtype",
+    "choose_nodata",
+    "class_bands",
+    "known_dtype",
+    "plan_bands",
+    "value_ranges",
+]
 
 _WHOLE_TYPES = ("uint8", "int16", "uint16", "int32", "uint32", "int64")
 # The largest whole number up to which float32 holds all of them (24-bit significand).
@@ -231,17 +241,20 @@ def _check_alike(plans: Sequence[FeaturePlan], path: str) -> None:
         )
 
 
-def value_ranges(paths: Sequence[str], plan: BandsPlan) -> dict[str, ValueRange]:
+def value_ranges(
+    paths: Sequence[str], plan: BandsPlan, *, everything: bool = False
+) -> dict[str, ValueRange]:
     """Look through the features of whole numbers.
 
     Args:
         paths: The files.
         plan: The plan.
+        everything: Look through the others too, since they are to become whole numbers.
 
     Returns:
-        The range by feature; features of fractions are left out unread.
+        The range by feature; features left out are unread.
     """
-    wanted = {f.look.name: f.schema for f in plan.features if f.whole}
+    wanted = {f.look.name: f.schema for f in plan.features if f.whole or everything}
     found: dict[str, ValueRange] = {}
     for batch in read_batches(paths, plan.batch, schema=wanted) if wanted else ():
         for name, feature in wanted.items():
@@ -273,7 +286,7 @@ def choose_dtype(
     plan: BandsPlan,
     ranges: dict[str, ValueRange],
     *,
-    dtype: DTypeLike | None,
+    dtype: np.dtype[Any] | None,
     nodata: float | None,
 ) -> np.dtype[Any]:
     """Choose the dtype of the raster; a GeoTIFF has one for all bands.
@@ -293,9 +306,8 @@ def choose_dtype(
     """
     joined = _joined(plan, ranges)
     if dtype is not None:
-        wanted = _known_dtype(dtype)
-        _check_holds(wanted, joined, plan)
-        return wanted
+        _check_holds(dtype, joined, plan, ranges)
+        return dtype
     fractions = any(not _is_whole(feature, ranges) for feature in plan.features)
     if fractions:
         large = joined is not None and max(-joined.low, joined.high) > _FLOAT32_WHOLE
@@ -314,8 +326,12 @@ def choose_dtype(
     return np.dtype(next((t for t in _WHOLE_TYPES if holds(np.dtype(t), low, high)), "int64"))
 
 
-def _known_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype, if a GeoTIFF can have it."""
+def known_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a dtype that a GeoTIFF can have.
+
+    Raises:
+        UsageError: It cannot, or is none.
+    """
     try:
         wanted = np.dtype(dtype)
     except TypeError:
@@ -340,8 +356,14 @@ def _joined(plan: BandsPlan, ranges: dict[str, ValueRange]) -> ValueRange | None
     return found
 
 
-def _check_holds(dtype: np.dtype[Any], joined: ValueRange | None, plan: BandsPlan) -> None:
-    fractions = [f.look.name for f in plan.features if not f.whole]
+def _check_holds(
+    dtype: np.dtype[Any],
+    joined: ValueRange | None,
+    plan: BandsPlan,
+    ranges: dict[str, ValueRange],
+) -> None:
+    names = [feature.look.name for feature in plan.features]
+    fractions = [name for name in names if name not in ranges or not ranges[name].whole]
     if dtype.kind in "iu" and fractions:
         raise GeoError(
             f"dtype {dtype} would cut the fractions of '{fractions[0]}'. Pass argmax=True for "

@@ -220,7 +220,7 @@ def survey(
         if name not in seen:
             raise UsageError(f"no feature '{name}' in the predictions; there are {', '.join(seen)}")
         found[name] = _feature_look(seen[name], paths, sum(counts))
-    order = None if index_name is None else _read_index(paths, index_name)
+    order = None if index_name is None else _read_index(paths, index_name, seen[index_name].kind)
     return Survey(tuple(files), counts, found, order)
 
 
@@ -241,7 +241,8 @@ def _joined(looks: Sequence[Observation]) -> dict[str, Seen]:
 def _index_name(index: str | None, seen: dict[str, Seen]) -> str | None:
     if index == "auto":
         found = seen.get("patch_index")
-        return "patch_index" if found is not None and found.kind == "int64" else None
+        number = found is not None and found.kind != "bytes" and found.lengths == (1, 1)
+        return "patch_index" if number else None
     if index is not None and index not in seen:
         raise UsageError(f"no feature '{index}' in the predictions; there are {', '.join(seen)}")
     return index
@@ -311,7 +312,19 @@ def _byte_length(name: str, paths: Sequence[str]) -> int:
     return first or 0
 
 
-def _read_index(paths: Sequence[str], name: str) -> NDArray[np.int64]:
-    schema = {name: Feature("int64", shape=())}
+def _read_index(paths: Sequence[str], name: str, kind: Kind) -> NDArray[np.int64]:
+    """Read the index of each record; Earth Engine's tables hold whole numbers as floats."""
+    if kind not in ("int64", "float"):
+        raise GeoError(f"feature '{name}' is {kind}, no index. Pass index= with another feature")
+    schema = {name: Feature(kind, shape=())}
     parts = [np.asarray(batch[name]) for batch in read_batches(paths, 65_536, schema=schema)]
-    return np.concatenate(parts)
+    values = np.concatenate(parts)
+    odd = np.flatnonzero(values != np.rint(values))
+    if len(odd):
+        raise GeoError(
+            f"record {odd[0]}: {values[odd[0]]} of feature '{name}' is no patch index. Pass index= "
+            "with another feature, or None",
+            record=int(odd[0]),
+            feature=name,
+        )
+    return values.astype(np.int64)

@@ -26,7 +26,7 @@ from tfrio.types import XY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import NDArray
 
     from tfrio.geo.assemble_blend import Blend
     from tfrio.geo.assemble_layout import Layout
@@ -67,6 +67,7 @@ class Request:
     index: str | None = "auto"
     partial: bool = False
     first_patch: int | None = None
+    everything: bool = False
 
 
 def prepare(predictions: PathsLike, target: Target, request: Request) -> Part:
@@ -93,7 +94,8 @@ def prepare(predictions: PathsLike, target: Target, request: Request) -> Part:
         cells=request.cells,
         layout=request.layout,
     )
-    return Part(target, found, order, plan, value_ranges(found.paths, plan))
+    ranges = value_ranges(found.paths, plan, everything=request.everything)
+    return Part(target, found, order, plan, ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def plan_image(
     parts: Sequence[Part],
     *,
     argmax: bool,
-    dtype: DTypeLike | None,
+    dtype: np.dtype[Any] | None,
     nodata: float | None,
     blend: Blend,
     named: bool,
