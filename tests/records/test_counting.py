@@ -52,9 +52,7 @@ def test_foreign_payloads_and_urls_count_too(tmp_path: Path) -> None:
     "content", [golden.ZERO_TAIL, golden.CUT_FOOTER, golden.LENGTH_FLIP, golden.THREE_GZ[:-9]]
 )
 @pytest.mark.parametrize("verify", [True, False])
-def test_damage_is_an_error_and_never_a_count(
-    tmp_path: Path, content: bytes, verify: bool
-) -> None:
+def test_damage_is_an_error_and_never_a_count(tmp_path: Path, content: bytes, verify: bool) -> None:
     with pytest.raises(CorruptRecordError):
         count(put(tmp_path, "a", content), verify=verify)
 
@@ -80,9 +78,7 @@ def test_blocked_gzip_is_counted_without_inflating(
     assert count(tmp_path / "a.tfrecord").records == 3
 
 
-def test_head_reads_no_more_than_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_head_reads_no_more_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = [golden.frame(random.Random(i).randbytes(9000)) for i in range(2000)]
     path = put(tmp_path, "a.tfrecord.gz", gzip.compress(b"".join(frames), 0))
     fills: list[int] = []

@@ -78,7 +78,12 @@ def test_a_split_does_not_take_in_another_that_begins_alike(tmp_path: Path) -> N
 
 
 def test_a_prefix_takes_only_its_own_export(tmp_path: Path) -> None:
-    for name in ("A-00000.tfrecord", "A-00001.tfrecord", "A-OUT-00000.tfrecord", "B-00000.tfrecord"):
+    for name in (
+        "A-00000.tfrecord",
+        "A-00001.tfrecord",
+        "A-OUT-00000.tfrecord",
+        "B-00000.tfrecord",
+    ):
         put(tmp_path, name, FRAMES[0])
     put(tmp_path, "A-mixer.json", b"{}")
     assert names(expand(tmp_path / "A")) == ["A-00000.tfrecord", "A-00001.tfrecord"]

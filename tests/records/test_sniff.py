@@ -15,10 +15,16 @@ from tfrio.records.sniff import sniff
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 123456\n"
 
 STRANGERS = [
-    (b"<!DOCTYPE html><html><body>Sign in</body></html>", "HTML/XML (an error page saved as data?)"),
+    (
+        b"<!DOCTYPE html><html><body>Sign in</body></html>",
+        "HTML/XML (an error page saved as data?)",
+    ),
     (b'<?xml version="1.0"?><Error><Code>InvalidRange', "HTML/XML (an error page saved as data?)"),
     (LFS, "a Git LFS pointer"),
-    (b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00", "zstd-compressed; not supported, decompress with zstd -d"),
+    (
+        b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00",
+        "zstd-compressed; not supported, decompress with zstd -d",
+    ),
     (b"\xfd7zXZ\x00\x00\x04", "xz-compressed"),
     (b"BZh91AY&SY", "bzip2-compressed"),
     (b"II*\x00\x08\x00\x00\x00", "a GeoTIFF or TIFF image"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import gc
 import gzip
 import io
+import itertools
 import subprocess
 import sys
 import zlib
@@ -30,6 +30,21 @@ def write(path: Path, payloads: tuple[bytes, ...] | list[bytes], **options: obje
         for payload in payloads:
             writer.write(payload)
     return path.read_bytes()
+
+
+class Interrupted(Exception):
+    """Raised amid writing."""
+
+
+def write_then_stop(path: Path, *steps: bytes | None, **options: object) -> None:
+    """Write payloads, flush at each None, then raise."""
+    with RecordWriter(path, **options) as writer:  # type: ignore[arg-type]
+        for step in steps:
+            if step is None:
+                writer.flush()
+            else:
+                writer.write(step)
+        raise Interrupted
 
 
 def test_frames_are_golden(tmp_path: Path) -> None:
@@ -98,15 +113,11 @@ def test_flush_reaches_the_disk_where_a_second_process_reads_it(
 
 def test_an_exception_leaves_nothing_or_what_a_flush_brought(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    with pytest.raises(ZeroDivisionError), RecordWriter(path) as writer:
-        writer.write(PAYLOADS[0])
-        _ = 1 / 0
+    with pytest.raises(Interrupted):
+        write_then_stop(path, PAYLOADS[0])
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ZeroDivisionError), RecordWriter(path) as writer:
-        writer.write(PAYLOADS[0])
-        writer.flush()
-        writer.write(PAYLOADS[1])
-        _ = 1 / 0
+    with pytest.raises(Interrupted):
+        write_then_stop(path, PAYLOADS[0], None, PAYLOADS[1])
     assert path.read_bytes() == FRAMES[0]
     assert list(tmp_path.iterdir()) == [path]
 
@@ -126,22 +137,20 @@ def test_a_full_disk_raises_and_leaves_no_file(
 ) -> None:
     monkeypatch.setattr(writing.io, "FileIO", FullDisk)
     noise = np.random.default_rng(0).bytes(100_000)
-    with (
-        pytest.raises(OSError, match="No space left"),
-        RecordWriter(tmp_path / "a", compression=compression) as writer,
-    ):
-        for _ in range(100):
-            writer.write(noise)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "a", [noise] * 100, compression=compression)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_object_that_fails_says_so(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.touch()
-    with FullDisk(path, "w") as file, pytest.raises(OSError, match="No space left"):
-        writer = RecordWriter(file)
-        for _ in range(200):
-            writer.write(bytes(100_000))
+    with FullDisk(path, "w") as file:
+        writer = RecordWriter(file, block_size=500_000)
+        writer.write(bytes(900_000))
+        with pytest.raises(OSError, match="No space left"):
+            writer.write(bytes(900_000))
+        assert writer.closed
 
 
 def test_closing_twice_is_harmless_and_writing_after_it_is_refused(tmp_path: Path) -> None:
@@ -209,9 +218,8 @@ def test_mode_a_refuses_a_cut_file_and_leaves_it(tmp_path: Path, content: bytes)
 
 def test_mode_a_after_a_failure_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = put(tmp_path, "a", THREE)
-    with pytest.raises(ZeroDivisionError), RecordWriter(path, mode="a", block_size=1) as writer:
-        writer.write(b"x" * 1000)
-        _ = 1 / 0
+    with pytest.raises(Interrupted):
+        write_then_stop(path, b"x" * 1000, mode="a", block_size=1)
     assert path.read_bytes() == THREE
 
 
@@ -221,17 +229,10 @@ def test_what_cannot_be_appended_to_or_flushed_is_told(tmp_path: Path) -> None:
         RecordWriter(path, mode="a")
     with pytest.raises(UsageError, match="only local files can be appended to"):
         RecordWriter("memory://x/a", mode="a")
-    with (
-        pytest.raises(UsageError, match="a zlib file cannot be flushed"),
-        RecordWriter(tmp_path / "y", compression="zlib") as writer,
-    ):
-        writer.write(b"a")
-        writer.flush()
-    with (
-        pytest.raises(UsageError, match=r"flush\(\) cannot"),
-        RecordWriter("memory://x/a") as writer,
-    ):
-        writer.flush()
+    with pytest.raises(UsageError, match="a zlib file cannot be flushed"):
+        write_then_stop(tmp_path / "y", b"a", None, compression="zlib")
+    with pytest.raises(UsageError, match=r"flush\(\) cannot"):
+        write_then_stop("memory://x/a", None)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         RecordWriter(tmp_path / "no" / "a")
 
@@ -239,9 +240,10 @@ def test_what_cannot_be_appended_to_or_flushed_is_told(tmp_path: Path) -> None:
 def test_a_forgotten_writer_warns_and_keeps_the_records(tmp_path: Path) -> None:
     writer = RecordWriter(tmp_path / "a")
     writer.write(PAYLOADS[0])
+    forgotten = [writer]
+    del writer
     with pytest.warns(ResourceWarning, match="never closed"):
-        del writer
-        gc.collect()
+        forgotten.clear()
     assert (tmp_path / "a").read_bytes() == FRAMES[0]
 
 
@@ -292,7 +294,7 @@ def test_blocks_depend_on_the_records_alone(
         batches, compression="gzip", block_size=block_size, threads=threads
     ) as writer:
         bounds = [0, *sorted(min(c, len(payloads)) for c in cuts), len(payloads)]
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in itertools.pairwise(bounds):
             framed = [golden.frame(p) for p in payloads[begin:end]]
             ends = np.cumsum([len(f) for f in framed], dtype=np.int64)
             writer.write_framed(bytearray(b"".join(framed)), ends)
