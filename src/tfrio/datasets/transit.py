@@ -82,6 +82,12 @@ def _is_bytes(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(item) is bytes for item in value)
 
 
+def _lengths(value: BytesColumn | list[bytes]) -> tuple[int, ...]:
+    if isinstance(value, BytesColumn):
+        return tuple(np.diff(value.offsets).tolist())
+    return tuple(map(len, value))
+
+
 def _joined(value: BytesColumn | list[bytes]) -> NDArray[np.uint8]:
     if isinstance(value, BytesColumn):
         joined: NDArray[np.uint8] = value.data[int(value.offsets[0]) : int(value.offsets[-1])]
@@ -98,7 +104,7 @@ def _layout(entries: Mapping[str, Any]) -> tuple[list[Slot], int]:
             end = start + value.numel() * value.element_size()
             slots.append(Slot(name, value.dtype, tuple(value.shape), start, end))
         elif _is_bytes(value):
-            lengths = tuple(map(len, value))
+            lengths = _lengths(value)
             end = start + sum(lengths)
             slots.append(Slot(name, None, lengths, start, end))
     return slots, end
