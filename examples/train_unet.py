@@ -108,15 +108,14 @@ def train(prefix: str, epochs: int) -> UNet:
 
 def predict(model: UNet, prefix: str, folder: Path) -> None:
     """Write the predicted classes as TFRecord and place them on the map."""
+    model.eval()
     patches = PatchDataset(prefix, bands=BANDS, normalize=True, batch_size=8)
-    with tfrio.Writer(folder / "prediction.tfrecord.gz") as writer:
-        for index, logits in predictions(model, patches):
-            classes = logits.argmax(0).numpy()
-            writer.write({"patch_index": index, "class": classes.ravel()})
+    results = predictions(lambda image: {"class": model(image).argmax(1)}, patches)
+    tfrio.geo.write_predictions(folder / "prediction.tfrecord.gz", results, mixer=prefix)
     report = tfrio.geo.import_image(
         folder / "prediction.tfrecord.gz",
         folder / "map.tif",
-        mixer=f"{prefix}-mixer.json",
+        mixer=prefix,
         dtype="uint8",
         nodata=0,
         class_names=CLASSES,

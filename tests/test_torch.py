@@ -60,9 +60,8 @@ def test_patches_after_shuffle_over_workers_return_to_the_map(scene, tmp_path):
     assert len(list((tmp_path / "export").glob("*.tfrecord.gz"))) > 1
     data = PatchDataset(prefix, bands=["red"], label="class", shuffle=True, seed=3, batch_size=3)
     loader = DataLoader(data, batch_size=None, num_workers=4)
-    with tfrio.Writer(tmp_path / "pred.tfrecord.gz") as writer:
-        for index, image in predictions(lambda image: image[:, 0], loader):
-            writer.write({"patch_index": index, "red": image.numpy().ravel()})
+    results = predictions(lambda image: {"red": image[:, 0]}, loader)
+    tfrio.geo.write_predictions(tmp_path / "pred.tfrecord.gz", results, mixer=prefix)
     tfrio.geo.import_image(tmp_path / "pred.tfrecord.gz", tmp_path / "map.tif", mixer=prefix)
     with rasterio.open(scene) as source, rasterio.open(tmp_path / "map.tif") as made:
         window = source.read(1)[: made.height, : made.width]

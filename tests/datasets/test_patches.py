@@ -243,9 +243,11 @@ def test_predictions_tell_their_patch_once(tmp_path):
         data = PatchDataset(
             made, bands=["red"], shuffle=True, uneven="pad", seed=1, rank=rank, world_size=5
         )
-        for index, out in predictions(lambda image: image[:, 0] + 1, data):
-            seen.append(index)
-            assert torch.equal(out, wanted[index]["image"][0] + 1)
+        for indices, out in predictions(lambda image: {"out": image[:, 0] + 1}, data):
+            assert len(indices) == len(out["out"])
+            for index, one in zip(indices.tolist(), out["out"], strict=True):
+                seen.append(index)
+                assert torch.equal(one, wanted[index]["image"][0] + 1)
     assert sorted(seen) == list(range(12))
 
 

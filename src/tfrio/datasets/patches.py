@@ -410,24 +410,27 @@ def predictions(
     *,
     device: Any = "cpu",
     inputs: str = "image",
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[torch.Tensor, Any]]:
     """Apply a model to every patch, to hand to ``tfrio.geo.write_predictions``.
 
     Args:
-        model: A module or function of a tensor (rows, bands, height, width).
+        model: A module or function of a tensor (rows, bands, height, width); it gives a tensor
+            (rows, ...) or a dict of them by name.
         batches: A ``PatchDataset`` or its loader; in any order, since each patch tells its index.
         device: Where the model is.
         inputs: Entry of the batch that the model takes.
 
     Yields:
-        Index of a patch, and what the model gave for it, on the CPU.
+        For each batch the index of its patches, shape (rows,), and what the model gave for them,
+        on the CPU. Patches repeated to make the ranks equal are left out.
     """
     if isinstance(model, torch.nn.Module):
         model.eval()
     with torch.inference_mode():
         for batch in batches:
-            out = model(batch[inputs].to(device)).cpu()
-            repeated = batch.get("padding")
-            for row, index in enumerate(batch["index"].tolist()):
-                if repeated is None or not repeated[row]:
-                    yield index, out[row]
+            out = model(batch[inputs].to(device))
+            real = slice(None) if "padding" not in batch else ~batch["padding"]
+            if isinstance(out, dict):
+                yield batch["index"][real], {name: part.cpu()[real] for name, part in out.items()}
+            else:
+                yield batch["index"][real], out.cpu()[real]
