@@ -274,7 +274,9 @@ def _run(job: Job, run: RunOptions, done: dict[int, ShardResult]) -> dict[int, S
 def _on_threads(job: Job, todo: list[int], workers: int, meter: _Meter) -> Iterator[ShardResult]:
     """Render units of all shards on threads; write the shards one after the other."""
     stream = ordered_map(lambda: worker(job), units(job, todo), workers)
-    with contextlib.closing(stream):
+    with warnings.catch_warnings(), contextlib.closing(stream):
+        # rasterio silences this one itself where it burns labels, but for one thread only.
+        warnings.filterwarnings("ignore", message="Dataset has no geotransform")
         for shard, members in itertools.groupby(stream, key=lambda done: done.unit.shard):
             yield write_shard(job, shard, map(meter.passing, members))
 
