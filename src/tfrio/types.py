@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, SupportsIndex, TypeAlias
 
 from tfrio.errors import UsageError
 
@@ -38,13 +40,11 @@ class XY:
             UsageError: Not two integers, or one of them below ``least``.
         """
         if isinstance(value, XY):
-            parts = (value.x, value.y)
-        elif isinstance(value, int):
-            parts = (value, value)
+            given: tuple[object, ...] = (value.x, value.y)
         else:
-            parts = tuple(value)  # type: ignore[assignment]
-        whole = all(isinstance(p, int) and not isinstance(p, bool) for p in parts)
-        if len(parts) != 2 or not whole or min(parts) < least:
+            given = tuple(value) if isinstance(value, Iterable) else (value, value)
+        parts = [_whole(part) for part in given]
+        if len(parts) != 2 or min(parts) < least:
             raise UsageError(
                 f"{name} must be two whole numbers (x, y), each at least {least}; got {value!r}"
             )
@@ -58,6 +58,12 @@ class XY:
     def __str__(self) -> str:
         """Return ``256x128`` (x first)."""
         return f"{self.x}x{self.y}"
+
+
+def _whole(part: object) -> int:
+    """Return a whole number of any library as ``int``; what is none is below any least."""
+    whole = isinstance(part, SupportsIndex) and not isinstance(part, bool)
+    return operator.index(part) if whole else -sys.maxsize  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,3 +284,32 @@ def test_a_crs_can_be_said(tmp_path: Path) -> None:
     bare = cube().assign_attrs(crs=None)
     report = export_image(bare, tmp_path / "s", patch=(4, 3), source_crs="EPSG:32618")
     assert report.content.crs == "EPSG:32618"
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    affine = np.array(AFFINE)
+    source = array_source({"b": geo_a(), "c": np.stack([geo_a()] * 2)}, affine, crs="EPSG:32618")
+    plain = {"patch": (4, 3), "kernel": (2, 4), "stride": 3, "max_file_size": 900}
+    given = {name: np.array(value) for name, value in plain.items()}
+    given["stride"], given["max_file_size"] = np.int64(3), np.int64(900)
+    depths = {
+        "tensor_depths": {"c": 1},
+        "default_value": -1,
+        "region": (5e5, 4499820, 5e5 + 240, 45e5),
+    }
+    numpy = {
+        "tensor_depths": {"c": np.int32(1)},
+        "default_value": np.float32(-1),
+        "region": np.array(depths["region"]),
+    }
+    where = {"region_crs": "EPSG:32618"}
+    one = export_image(source, tmp_path / "a", **plain, **depths, **where)  # type: ignore[arg-type]
+    other = export_image(source, tmp_path / "b", **given, **numpy, **where)  # type: ignore[arg-type]
+    assert examples(one.shards) == examples(other.shards)
+    assert one.content.grid == other.content.grid
+    with pytest.raises(UsageError, match="patch must be two whole numbers"):
+        export_image(source, tmp_path / "c", patch=np.array([4.0, 3.0]))  # type: ignore[arg-type]
+    report = export_image(
+        source, tmp_path / "d", patch=(4, 3), crs_transform=affine, dimensions=np.array([8, 6])
+    )
+    assert report.content.grid.size == (8, 6)

@@ -115,7 +115,9 @@ def array_source(
         found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise UsageError(f"arrays must be (height, width) or (depth, height, width); got {found}")
     height, width = shapes.pop()
-    frame = Frame(crs_text(crs), Affine6(*tuple(transform)[:6]), XY(int(width), int(height)))
+    frame = Frame(
+        crs_text(crs), Affine6(*map(float, tuple(transform)[:6])), XY(int(width), int(height))
+    )
     return LazyArraySource(
         name="<array>",
         arrays=tuple(arrays.values()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import GeoError, UsageError
@@ -120,8 +121,8 @@ def _subset(source: Any, bands: BandSelection | None) -> Source:
 def _position(what: str | int, names: list[str], source: str) -> int:
     if what in names:
         return names.index(str(what))
-    if isinstance(what, int) and 1 <= what <= len(names):
-        return what - 1
+    if isinstance(what, Integral) and 1 <= int(what) <= len(names):
+        return int(what) - 1
     raise UsageError(f"{source}: no band {what!r}; bands are {', '.join(names)}")
 
 

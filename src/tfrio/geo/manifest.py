@@ -366,6 +366,13 @@ def write_manifest(path: PathLike, manifest: Manifest) -> None:
         path: Where to write.
         manifest: What to write.
     """
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    text = msgspec.json.format(msgspec.json.encode(manifest, enc_hook=_plain), indent=1)
     with storage.atomic_write(path) as file:
         file.write(text + b"\n")
+
+
+def _plain(value: object) -> object:
+    """Return a NumPy scalar, which users may give wherever a number goes, as a plain number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} has no place in a manifest")

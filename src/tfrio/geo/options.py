@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, get_args
 
 from tfrio.errors import UsageError
@@ -97,12 +98,12 @@ def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def _whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise UsageError(f"{name} must be a whole number of at least 1; got {value!r}")
 
 
 def _number(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} must be a number; got {value!r}")
 
 

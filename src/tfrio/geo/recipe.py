@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -170,7 +171,7 @@ def _check_depths(arrays: list[str], given: Mapping[str, int]) -> None:
         parts += [f"names {', '.join(map(str, extra))}, no array band"] if extra else []
         raise UsageError(f"tensor_depths {' and '.join(parts)}. Give a depth to each array band")
     for name, depth in given.items():
-        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+        if isinstance(depth, bool) or not isinstance(depth, Integral) or int(depth) < 1:
             raise UsageError(f"tensor depth of {name} must be a whole number >= 1; got {depth!r}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import GeoError, UsageError, require
@@ -83,8 +84,9 @@ def geometry_of(value: Any) -> Mapping[str, Any]:
     value = getattr(value, "__geo_interface__", value)
     if isinstance(value, Mapping):
         return _from_geojson(value)
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 4:
-        left, bottom, right, top = (float(number) for number in value)
+    numbers = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(numbers, Sequence) and not isinstance(numbers, str) and len(numbers) == 4:
+        left, bottom, right, top = (float(number) for number in numbers)
         if left < right and bottom < top:
             ring = [[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]]
             return {"type": "Polygon", "coordinates": [ring]}
@@ -177,7 +179,8 @@ def choose_frame(native: Frame, request: GridRequest) -> Frame:
 
 
 def _terms(request: GridRequest) -> Affine6:
-    return Affine6(*map(float, tuple(request.crs_transform or ())[:6]))
+    terms = () if request.crs_transform is None else tuple(request.crs_transform)
+    return Affine6(*map(float, terms[:6]))
 
 
 def _wanted_bounds(native: Frame, request: GridRequest, crs: str) -> Bounds:
@@ -193,12 +196,13 @@ def _wanted_bounds(native: Frame, request: GridRequest, crs: str) -> Bounds:
 
 def _dimensions(given: XY | int | Sequence[int], bounds: Bounds) -> XY:
     """Return pixels (x, y); one number is the larger of the two, as Earth Engine reads it."""
-    if not isinstance(given, int):
+    if not isinstance(given, Integral):
         return XY.of(given, name="dimensions")
     width, height = bounds.right - bounds.left, bounds.top - bounds.bottom
     longer = max(width, height)
     if longer <= 0:
         raise GeoError(f"the region {bounds} has no area. Give another region")
+    given = int(given)
     return XY(max(round(given * width / longer), 1), max(round(given * height / longer), 1))
 
 
