@@ -1,6 +1,6 @@
 """Draw docs/pictures/patches.svg: a raster cut into patches, one with its margin.
 
-    python docs/pictures/draw_patches.py
+Run it with: python docs/pictures/draw_patches.py
 """
 
 from __future__ import annotations
