@@ -7,6 +7,10 @@
 #include <mutex>
 #include <vector>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
 namespace tfrio::memory {
 namespace {
 
@@ -22,6 +26,8 @@ Header* header_of(void* block) {
 /// The waiting blocks, the longest waiting first.
 class Pool {
  public:
+  Pool() { blocks_.reserve(kMostKept / kLeastKept + 1); }  // so that giving back never throws
+
   /// Return a block of `size` to twice `size` bytes, or nullptr.
   Header* take(std::size_t size) {
     const std::lock_guard lock(mutex_);
@@ -50,6 +56,9 @@ class Pool {
     return kept;
   }
 
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
  private:
   void drop_oldest() {
     kept_ -= blocks_.front()->capacity;
@@ -62,10 +71,18 @@ class Pool {
   std::size_t kept_ = 0;
 };
 
+Pool& open_pool();
+
 /// Never destroyed: arrays may outlive everything else at the end of the process.
-Pool& pool() {
-  static Pool& pool = *new Pool;
-  return pool;
+Pool& pool = open_pool();
+
+/// Make the pool, and keep its lock whole over fork(): a child has only the thread that forked, so
+/// a lock that another thread held would stay locked in it for ever.
+Pool& open_pool() {
+#if defined(__unix__) || defined(__APPLE__)
+  pthread_atfork([] { pool.lock(); }, [] { pool.unlock(); }, [] { pool.unlock(); });
+#endif
+  return *new Pool;
 }
 
 bool worth_keeping(std::size_t capacity) {
@@ -78,7 +95,7 @@ void* enlarge(void* block, std::size_t used, std::size_t& size) {
   Header* header = block == nullptr ? nullptr : header_of(block);
   if (size > SIZE_MAX / 2) return nullptr;
   if (worth_keeping(size)) {
-    if (Header* kept = pool().take(size)) {
+    if (Header* kept = pool.take(size)) {
       size = kept->capacity;
       if (used > 0) std::memcpy(kept + 1, block, used);
       release(block);
@@ -95,14 +112,14 @@ void release(void* block) noexcept {
   if (block == nullptr) return;
   Header* header = header_of(block);
   if (worth_keeping(header->capacity)) {
-    pool().give(header);
+    pool.give(header);
   } else {
     std::free(header);
   }
 }
 
 std::size_t trim() noexcept {
-  return pool().trim();
+  return pool.trim();
 }
 
 }  // namespace tfrio::memory

@@ -1,9 +1,16 @@
 // Growing arrays and memory that waits for reuse.
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
 #include "check.hpp"
 #include "tfrio/buffer.hpp"
 #include "tfrio/memory.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 namespace {
 
@@ -64,5 +71,32 @@ TEST(absurd_sizes_are_refused) {
   std::size_t size = SIZE_MAX - 5;
   CHECK(tfrio::memory::enlarge(nullptr, 0, size) == nullptr);
 }
+
+#if defined(__unix__) || defined(__APPLE__)
+void take_and_release() {
+  std::size_t size = 1 << 17;
+  tfrio::memory::release(tfrio::memory::enlarge(nullptr, 0, size));
+}
+
+TEST(a_forked_child_can_take_memory) {
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) take_and_release();
+  });
+  int status = 0;
+  for (int i = 0; i < 300 && status == 0; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends a child that waits for a lock of a thread it does not have
+      take_and_release();
+      _exit(0);
+    }
+    waitpid(child, &status, 0);
+  }
+  done = true;
+  other.join();
+  CHECK_EQUAL(status, 0);
+}
+#endif
 
 }  // namespace
