@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tfrio import Writer
+from tfrio.records.shards import expand
 
 COUNTS = (10, 0, 33, 60)
 TOTAL = sum(COUNTS)
@@ -47,6 +48,21 @@ def row_of(number: int, size: int = 0):
     if size:
         row["blob"] = np.random.default_rng(number).bytes(size)
     return row
+
+
+def flipped(folder, numbers=(1,)):
+    """Return a file of 100 records whose records ``numbers`` have a flipped payload bit."""
+    glob = write_numbered(folder, (100,))
+    path = expand(glob)[0]
+    data = bytearray(Path(path).read_bytes())
+    at, record = 0, 0
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 8], "little")
+        if record in numbers:
+            data[at + 12 + size // 2] ^= 1
+        at, record = at + size + 16, record + 1
+    Path(path).write_bytes(data)
+    return path
 
 
 def ids(batches) -> list[int]:

@@ -14,15 +14,16 @@ import pytest
 from tests.datasets.conftest import COUNTS, FORMS, TOTAL, ids, write_numbered
 from tfrio import Writer
 from tfrio.datasets.arrays import ArrayDataset
+from tfrio.datasets.notices import looks_sorted
 from tfrio.datasets.reader import Reader
 from tfrio.datasets.state import merge_states
 from tfrio.errors import (
-    CorruptRecordError,
     FeatureKindError,
     MissingFeatureError,
     TfrioWarning,
     UsageError,
 )
+from tfrio.records.access import RecordFile
 from tfrio.records.shards import expand
 
 SHUFFLES = (False, True, "full", "blocks", "buffer")
@@ -327,67 +328,6 @@ def test_split_by_key_and_groups(numbered):
         data.split([0.5, 0.5], groups=days, key="id")
 
 
-def flipped(folder, numbers=(1,)):
-    """Return a file of 100 records whose records ``numbers`` have a flipped payload bit."""
-    glob = write_numbered(folder, (100,))
-    path = expand(glob)[0]
-    data = bytearray(Path(path).read_bytes())
-    at, record = 0, 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + 8], "little")
-        if record in numbers:
-            data[at + 12 + size // 2] ^= 1
-        at, record = at + size + 16, record + 1
-    Path(path).write_bytes(data)
-    return path
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_damage_names_file_and_record(tmp_path, shuffle):
-    path = flipped(tmp_path)
-    with pytest.raises(CorruptRecordError) as caught:
-        list(dataset([path], shuffle=shuffle))
-    assert (caught.value.path, caught.value.record) == (path, 1)
-    assert caught.value.offset == int.from_bytes(Path(path).read_bytes()[:8], "little") + 16
-    assert path in str(caught.value)
-
-
-def test_a_second_pass_after_an_error_has_nothing_left_over(tmp_path):
-    data = dataset([flipped(tmp_path, (6,))])
-    for _ in range(2):
-        stream = iter(data)
-        with pytest.raises(CorruptRecordError):
-            list(stream)
-
-
-@pytest.mark.parametrize("batch_size", [4, None])
-def test_damaged_records_can_be_left_out(tmp_path, batch_size):
-    bad = (0, 5, 6, 7, 99)
-    data = dataset([flipped(tmp_path, bad)], errors="skip", batch_size=batch_size)
-    with pytest.warns(TfrioWarning, match="left out 5 damaged records, the first is record 0"):
-        assert ids(data) == [n for n in range(100) if n not in bad]
-    assert [record for _, record, _ in data.report.where] == list(bad)
-    assert data.epoch == 1
-    few = dataset([flipped(tmp_path / "few", bad)], errors="skip", max_bad=3)
-    with pytest.raises(CorruptRecordError, match="4 bad records > max_bad 3"):
-        list(few)
-
-
-@pytest.mark.filterwarnings("ignore:epoch")
-def test_resume_counts_damaged_records(tmp_path):
-    bad = (0, 5, 6, 7, 41)
-    for batch_size in (4, None):
-        options = {"errors": "skip", "batch_size": batch_size, "shuffle": True}
-        path = flipped(tmp_path / str(batch_size), bad)
-        whole = ids(dataset([path], **options))
-        for taken in (1, 9, 17):
-            data = dataset([path], **options)
-            before = ids(itertools.islice(iter(data), taken))
-            resumed = dataset([path], **options)
-            resumed.load_state_dict(data.state_dict())
-            assert before + ids(resumed) == whole
-
-
 def test_features_schema_and_scalars(numbered):
     some = next(iter(dataset(numbered["plain"], features=["x", "id"])))
     assert list(some) == ["x", "id"]
@@ -423,6 +363,59 @@ def test_sorted_classes_are_mixed_and_the_state_stays_small(tmp_path):
     assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.1
     buffered = dataset(glob, batch_size=50, shuffle="buffer", window=10)
     assert np.corrcoef(ids(buffered), np.arange(1000))[0, 1] > 0.99
+
+
+def test_a_local_shuffle_of_sorted_labels_is_told(tmp_path):
+    with Writer(tmp_path / "sorted.tfrecord") as writer:
+        writer.write_batch({"x": np.arange(1000.0), "label": np.arange(1000) // 100})
+    data = dataset(tmp_path / "sorted.tfrecord", shuffle="buffer", window=20)
+    with pytest.warns(TfrioWarning, match="look sorted by 'label'.*20 neighbours of 1000"):
+        list(data)
+    list(data)  # told once
+    for quiet in ({"shuffle": "buffer", "window": 200}, {"shuffle": "full"}, {}):
+        list(dataset(tmp_path / "sorted.tfrecord", **quiet))
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([0] * 20 + [1] * 20 + [2] * 20, True),
+        ([0, 1] * 30, False),
+        ([0] * 60, False),
+        (range(60), False),
+        ([1] * 30 + [0] * 30, True),
+    ],
+)
+def test_what_looks_sorted(values, wanted):
+    assert looks_sorted(np.array(values)) is wanted
+
+
+@pytest.mark.parametrize("form", ["gzip", "blocked"])
+def test_a_rank_reads_little_more_than_its_own(tmp_path, form, monkeypatch):
+    glob = write_numbered(tmp_path, (50, 50, 50, 50), form=form)
+    read = []
+    real = RecordFile.frames
+
+    def frames(self, start, stop):
+        read.append(stop - start)
+        return real(self, start, stop)
+
+    monkeypatch.setattr(RecordFile, "frames", frames)
+    for rank in range(2):
+        read.clear()
+        assert len(ids(dataset(glob, rank=rank, world_size=2))) == 100
+        assert sum(read) <= 120
+
+
+def test_remote_files(numbered):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    for form in ("plain", "gzip"):
+        for path in expand(numbered[form]):
+            memory.pipe(f"/{form}/{Path(path).name}", Path(path).read_bytes())
+        for shuffle in (False, True, "full"):
+            data = dataset(f"memory://{form}/part-*.tfrecord", shuffle=shuffle)
+            assert sorted(ids(data)) == list(range(TOTAL))
 
 
 @pytest.mark.parametrize(
@@ -464,11 +457,6 @@ def test_records_without_features(tmp_path, batch_size):
             writer.write({})
     found = list(dataset(tmp_path / "none.tfrecord", batch_size=batch_size))
     assert [dict(item) for item in found] == [{}] * (3 if batch_size else 10)
-
-
-def test_a_damaged_first_record_is_told_when_the_schema_is_learned(tmp_path):
-    with pytest.raises(CorruptRecordError, match="record 0"):
-        dataset([flipped(tmp_path, (0,))])
 
 
 def test_the_counts_of_this_file():

@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from tests.datasets.conftest import ids
-from tests.datasets.test_arrays import flipped
+from tests.datasets.conftest import flipped, ids
 from tfrio.errors import UsageError
 from tfrio.torch import Loader, TFRecordDataset
 

@@ -12,8 +12,7 @@ import torch
 from torch.utils.data import DataLoader, random_split
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from tests.datasets.conftest import TOTAL, ids, write_numbered
-from tests.datasets.test_arrays import flipped
+from tests.datasets.conftest import TOTAL, flipped, ids, write_numbered
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.errors import CorruptRecordError, MissingExtraError, TfrioWarning
 from tfrio.torch import TensorBatch, TFRecordDataset, TFRecordMapDataset

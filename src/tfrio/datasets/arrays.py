@@ -84,6 +84,8 @@ class ArrayDataset:
     """Where the present pass began, or its epoch within an infinite one."""
     _handed: int
     """Records handed to the user since then."""
+    _template: tuple[StateDict, Progress] | None
+    """A state of the present pass, which differs from the next one in a single number."""
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class ArrayDataset:
         self._ragged = ragged
         self._transform = transform
         self._selection: list[Int64] | None = None
-        self._seedless = seed is None
+        self._seedless, self._looked = seed is None, False
         self._forget()
 
     # --- what others may look at ---
@@ -200,14 +202,14 @@ class ArrayDataset:
         return self._passes(progress)
 
     def _stand(self, progress: Progress | None) -> None:
-        self._live, self._handed = progress, 0
+        self._live, self._handed, self._template = progress, 0, None
 
     def _begin(self) -> Progress:
         worker, workers = self._worker()
         progress, again = self._turns.begin(worker, workers)
         if again and workers > 1 and self._choices.shuffle:
             notices.same_epoch_again(progress.epoch)
-        self._warn_seedless()
+        self._warn_at_start()
         if progress.workers != workers:
             raise UsageError(
                 f"the state was saved in one of {progress.workers} workers, there are {workers} "
@@ -279,11 +281,17 @@ class ArrayDataset:
         Returns:
             A small JSON-able dict. Taken at the end of an epoch it stands at the start of the next.
         """
+        known = self._template
+        if known is not None and items is None and self._handed < known[1].left:
+            return {**known[0], "consumed": known[1].consumed + self._handed}
         progress = self.standing()
         if items is not None:
             start = self.counted(self.starting())
             progress = start.after(min(items * (self._choices.batch_size or 1), start.left))
-        return self.state_at(progress)
+        state = self.state_at(progress)
+        if items is None and progress.workers == 1 and self._live is not None:
+            self._template = state, self._live
+        return state
 
     def standing(self) -> Progress:
         """Return where the present pass stands, or the next one begins."""
@@ -416,7 +424,7 @@ class ArrayDataset:
         state = self.__dict__.copy()
         state["_opened"] = self._open()
         state["_choices"] = replace(self._choices, rank=rank, world_size=world_size)
-        state["_made_reader"] = state["_made_order"] = state["_live"] = None
+        state["_made_reader"] = state["_made_order"] = state["_live"] = state["_template"] = None
         return state
 
     def _new_box(self) -> Any:
@@ -479,7 +487,12 @@ class ArrayDataset:
             group=self.group or 1,
         )
 
-    def _warn_seedless(self) -> None:
+    def _warn_at_start(self) -> None:
+        spread = None if self._looked else setup.local_sample(self._choices, self._open())
+        self._looked = True
+        if spread is not None and not self._in_worker():
+            window = setup.window_of(self._choices, self._open().sources)
+            notices.local_shuffle(self._reader().read(spread).batch, window, self.num_records)
         if self._seedless and self._choices.shuffle and self._shards()[1] > 1:
             self._seedless = False
             notices.no_seed()

@@ -77,19 +77,16 @@ class Loader:
         return self._handed_out(self._live)
 
     def _handed_out(self, progress: Progress) -> Iterator[Any]:
-        source = self._from_workers(progress) if self._workers else self._from_here()
-        for batch, live in source:
-            self._live = live
-            if batch is not None:
-                yield batch
+        if self._workers:
+            for batch, live in self._from_workers(progress):
+                self._live = live
+                if batch is not None:
+                    yield batch
+        else:
+            for batch in self.dataset:
+                yield batch.pin_memory() if self._pin_memory else batch
         self._live = None
         self._start = Progress(self._start.epoch + 1)
-
-    def _from_here(self) -> Iterator[tuple[Any, Progress]]:
-        """Yield each batch and where this rank stands after it."""
-        for batch in self.dataset:
-            made = batch.pin_memory() if self._pin_memory else batch
-            yield made, self.dataset.standing()
 
     def _from_workers(self, progress: Progress) -> Iterator[tuple[Any, Progress]]:
         """Yield each batch (None where damage left nothing of one) and the progress after it."""
@@ -142,6 +139,8 @@ class Loader:
 
     def state_dict(self) -> StateDict:
         """Return where this rank stands after the last batch handed out (see ``ArrayDataset``)."""
+        if self._live is not None and not self._workers:
+            return self.dataset.state_dict()
         return self.dataset.state_at(self._live or self._start)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -5,15 +5,28 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tfrio.errors import TfrioWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from tfrio.datasets.plan import Plan
+    from tfrio.examples.columns import Batch
     from tfrio.records.damage import Damage
 
-__all__ = ["idle_ranks", "left_out", "no_batches", "no_seed", "same_epoch_again"]
+__all__ = [
+    "idle_ranks",
+    "left_out",
+    "local_shuffle",
+    "looks_sorted",
+    "no_batches",
+    "no_seed",
+    "same_epoch_again",
+]
 
 
 def _warn(text: str) -> None:
@@ -41,6 +54,39 @@ def no_batches(whole: Plan, rank: int) -> None:
             f"rank {rank}: 0 batches, as its {len(whole.share)} records do not fill one of "
             f"{whole.batch} and drop_last is set"
         )
+
+
+def looks_sorted(values: NDArray[np.int64]) -> bool:
+    """Return whether numbers look like labels that lie class after class.
+
+    Args:
+        values: One feature of records spread evenly over the data set, in order, shape (n,).
+
+    Returns:
+        Whether there are several values, few of them, and hardly more changes than values.
+    """
+    kinds = np.unique(values).size
+    changes = int((np.diff(values) != 0).sum())
+    return 1 < kinds <= values.size // 3 and changes <= kinds + 1
+
+
+def local_shuffle(sample: Batch, window: int, total: int) -> None:
+    """Say that a shuffle within windows leaves classes that lie one after the other apart.
+
+    Args:
+        sample: Records spread evenly over the data set, in order.
+        window: Records mixed together.
+        total: Records of the data set.
+    """
+    for name, column in sample.items():
+        single = isinstance(column, np.ndarray) and column.size == sample.rows > 2
+        if single and column.dtype.kind == "i" and looks_sorted(column.ravel()):
+            _warn(
+                f"the records look sorted by '{name}', and the shuffle mixes only {window} "
+                f'neighbours of {total}: batches will be nearly pure. Use shuffle="full", a larger '
+                "window, or write the records in random order"
+            )
+            return
 
 
 def left_out(epoch: int, damages: Sequence[Damage]) -> None:

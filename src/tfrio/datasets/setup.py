@@ -11,7 +11,7 @@ import numpy as np
 from tfrio import _core
 from tfrio.datasets.mixture import Draws, MixedOrder, Stop, epoch_length
 from tfrio.datasets.order import FileOrder, subkey
-from tfrio.datasets.plan import Shuffle, Uneven, make_order
+from tfrio.datasets.plan import Picks, Shuffle, Uneven, make_order
 from tfrio.datasets.source import Sources
 from tfrio.datasets.split import stable_names
 from tfrio.datasets.state import data_digest
@@ -50,6 +50,9 @@ class Reading:
 # more bytes of records than this. Memory is bounded by them.
 WINDOW_RECORDS = 16384
 WINDOW_BYTES = 64 << 20
+
+# Records spread over a data set that show whether it is sorted.
+_SPREAD = 60
 
 # Records looked at where the first one of a file is damaged.
 _FEW = 100
@@ -280,6 +283,16 @@ def order_of_epoch(choices: Choices, sources: Sources, epoch: int) -> Order:
             blocks=blocks,
         )
     return _mixed_order(choices, choices.mixture, sources.counts, epoch, window, kind, blocks)
+
+
+def local_sample(choices: Choices, opened: Opened) -> Picks | None:
+    """Return records to look at where a shuffle mixes only neighbours; None where it does not."""
+    sources = opened.sources
+    total = int(opened.starts[-1])
+    local = pick_shuffle(choices.shuffle, sources) == "buffer" and sources.seekable
+    if not local or window_of(choices, sources) * 10 >= total:
+        return None
+    return Picks.of(np.linspace(0, total - 1, _SPREAD).astype(np.int64), opened.starts)
 
 
 def _mixed_order(

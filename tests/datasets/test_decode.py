@@ -1,0 +1,63 @@
+"""Damage met while decoding: named, or left out and counted."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.conftest import flipped, ids
+from tests.datasets.test_arrays import dataset
+from tfrio.errors import CorruptRecordError, TfrioWarning
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_damage_names_file_and_record(tmp_path, shuffle):
+    path = flipped(tmp_path)
+    with pytest.raises(CorruptRecordError) as caught:
+        list(dataset([path], shuffle=shuffle))
+    assert (caught.value.path, caught.value.record) == (path, 1)
+    assert caught.value.offset == int.from_bytes(Path(path).read_bytes()[:8], "little") + 16
+    assert path in str(caught.value)
+
+
+def test_a_second_pass_after_an_error_has_nothing_left_over(tmp_path):
+    data = dataset([flipped(tmp_path, (6,))])
+    for _ in range(2):
+        stream = iter(data)
+        with pytest.raises(CorruptRecordError):
+            list(stream)
+
+
+@pytest.mark.parametrize("batch_size", [4, None])
+def test_damaged_records_can_be_left_out(tmp_path, batch_size):
+    bad = (0, 5, 6, 7, 99)
+    data = dataset([flipped(tmp_path, bad)], errors="skip", batch_size=batch_size)
+    with pytest.warns(TfrioWarning, match="left out 5 damaged records, the first is record 0"):
+        assert ids(data) == [n for n in range(100) if n not in bad]
+    assert [record for _, record, _ in data.report.where] == list(bad)
+    assert data.epoch == 1
+    few = dataset([flipped(tmp_path / "few", bad)], errors="skip", max_bad=3)
+    with pytest.raises(CorruptRecordError, match="4 bad records > max_bad 3"):
+        list(few)
+
+
+@pytest.mark.filterwarnings("ignore:epoch")
+def test_resume_counts_damaged_records(tmp_path):
+    bad = (0, 5, 6, 7, 41)
+    for batch_size in (4, None):
+        options = {"errors": "skip", "batch_size": batch_size, "shuffle": True}
+        path = flipped(tmp_path / str(batch_size), bad)
+        whole = ids(dataset([path], **options))
+        for taken in (1, 9, 17):
+            data = dataset([path], **options)
+            before = ids(itertools.islice(iter(data), taken))
+            resumed = dataset([path], **options)
+            resumed.load_state_dict(data.state_dict())
+            assert before + ids(resumed) == whole
+
+
+def test_a_damaged_first_record_is_told_when_the_schema_is_learned(tmp_path):
+    with pytest.raises(CorruptRecordError, match="record 0"):
+        dataset([flipped(tmp_path, (0,))])
