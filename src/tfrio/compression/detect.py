@@ -51,11 +51,16 @@ def _is_zlib(head: bytes) -> bool:
         return False
     if (head[0] << 8 | head[1]) % 31:
         return False
+    # A little at a time: damage may follow soon, and ISA-L decodes far ahead of what it gives.
     inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_ZLIB)
+    given = b""
     try:
-        return bool(inflater.decompress(head, HEADER_BYTES)) or inflater.eof or len(head) < 64
+        for begin in range(0, len(head), 32):
+            if not inflater.eof:
+                given += inflater.decompress(head[begin : begin + 32])
     except InflateError:
-        return False
+        return len(given) >= HEADER_BYTES
+    return len(given) >= HEADER_BYTES or inflater.eof or len(head) < 64
 
 
 def detect(head: bytes) -> Compression:
@@ -88,7 +93,7 @@ def resolve(head: bytes, choice: Compression | None, name: str) -> Compression:
         NotTFRecordError: ``choice`` was forced and the content is something else.
     """
     found = detect(head)
-    if choice is None or choice == found or not head:
+    if choice is None or choice == found or len(head) < len(GZIP_MAGIC):
         return choice or found
     look = _LOOKS[found].format(*head[:2])
     if found == "none" and header_length(head) is None:

@@ -77,7 +77,8 @@ class Inflater:
         self.kind = kind
         self.members = 0
         self._stream: igzip_lib.IgzipDecompressor | None = None
-        self._start = 0
+        self._broken: CompressedDataError | None = None
+        self._start = self._first = self._last_fed = 0
         self._length = 0
         self._feed = _FIRST_FEED
 
@@ -137,11 +138,15 @@ class Inflater:
     def begin(self, header: Header) -> None:
         """Start to inflate the member whose header was read."""
         self.input.skip(header.length)
-        gzip = self.kind == "gzip"
-        flag = igzip_lib.DECOMP_GZIP_NO_HDR if gzip else igzip_lib.DECOMP_ZLIB_NO_HDR
-        self._stream = igzip_lib.IgzipDecompressor(flag=flag)
+        self._first = self.input.offset
+        self._stream = self._new_stream()
         self._length = 0
         self._feed = _FIRST_FEED
+
+    def _new_stream(self) -> igzip_lib.IgzipDecompressor:
+        gzip = self.kind == "gzip"
+        flag = igzip_lib.DECOMP_GZIP_NO_HDR if gzip else igzip_lib.DECOMP_ZLIB_NO_HDR
+        return igzip_lib.IgzipDecompressor(flag=flag)
 
     def skip_trailer(self) -> None:
         """Step over the trailer of a member that was entered in its middle."""
@@ -151,6 +156,8 @@ class Inflater:
     def piece(self) -> bytes:
         """Return the next piece of uncompressed bytes, ``b""`` at the end."""
         while True:
+            if self._broken is not None:
+                raise self._broken
             if self._stream is not None and self._stream.eof:
                 self._finish(self._stream.crc)
             if self._stream is None:
@@ -173,6 +180,7 @@ class Inflater:
         fed: bytes | memoryview = b""
         if stream.needs_input and not stream.eof:
             # Little at first: what a short member does not use is copied and given back.
+            self._last_fed = self.input.offset
             fed = self.input.take(self._feed)
             self._feed = min(self._feed * 2, _FEED)
             if not fed:
@@ -180,11 +188,37 @@ class Inflater:
         try:
             piece: bytes = stream.decompress(fed, PIECE)
         except InflateError as error:
-            raise self._damaged(error) from error
+            self._broken = self._damaged(error)
+            return self._rescue()
         self._length += len(piece)
         if stream.eof:
             self.input.give_back(len(stream.unused_data))
         return piece
+
+    def _rescue(self) -> bytes:
+        """Inflate a damaged member again, to save what the failing call kept to itself.
+
+        Up to the input of that call it goes as before, then byte by byte.
+
+        Returns:
+            The sound bytes behind those already handed out.
+        """
+        if not self.input.reader.seekable:
+            return b""
+        self.input.reader.seek(self._first)
+        source = Input(self.input.reader, b"", self._first)
+        stream = self._new_stream()
+        saved, passed = b"", 0
+        try:
+            while fed := source.take(min(_FEED, max(self._last_fed - source.offset, 1))):
+                while fed or not (stream.needs_input or stream.eof):
+                    piece = stream.decompress(fed, PIECE)
+                    saved += piece[max(self._length - passed, 0) :]
+                    passed += len(piece)
+                    fed = memoryview(b"")
+        except InflateError:
+            pass
+        return saved
 
     def _damaged(self, error: Exception) -> CompressedDataError:
         return self.error(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
 from tfrio.compression.inflate import Inflater, Input, inflate_block
-from tfrio.errors import CompressedDataError
-from tfrio.storage import open_read, read_full
+from tfrio.errors import CompressedDataError, UsageError
+from tfrio.storage import AFTER_FORK, open_read, read_full, stay
 
 if TYPE_CHECKING:
     from tfrio.compression.blocks import Header
@@ -181,6 +181,7 @@ class InflateSource:
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
         self._ahead = _Ahead(_AHEAD)
+        self._left = False
 
     @property
     def members(self) -> int:
@@ -224,11 +225,14 @@ class InflateSource:
         return not self._ended
 
     def _next_piece(self) -> bytes:
+        if self._left:
+            raise UsageError(f"{self.name}: {AFTER_FORK}")
         if self._thread is None:
             item = self._produce()[0]
             if self._threads > 1 and item != b"" and self._inflater.input.peek(1):
                 self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
                 self._thread.start()
+                stay(self)
         else:
             item = self._ahead.get()
         if isinstance(item, Future):
@@ -288,14 +292,19 @@ class InflateSource:
         told = header.member.usize if header.member else -1
         return future, max(told, len(data))
 
+    def leave(self) -> None:
+        """Be of no more use in a forked child, which has none of the threads."""
+        self._left = True
+
     def close(self) -> None:
         """Stop the threads and close the file."""
         self._ended = True
-        self._ahead.stop()
-        if self._thread is not None:
-            self._thread.join()
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        if not self._left:
+            self._ahead.stop()
+            if self._thread is not None:
+                self._thread.join()
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
         self._reader.close()
 
 
