@@ -3,8 +3,9 @@
 Run: python -m benchmarks.examples [--small] [--peers] [--rounds N] [--folder F] [--json FILE]
 
 Every participant is one process that lives through the run, on one core. In each round a task is
-done by each participant in turn; medians are compared, as records a second (or bytes a second for
-limits). Slow peers do part of a file. All files lie in the page cache.
+done by each participant in turn; medians are compared, as records a second. Slow peers do part of a
+file. All files lie in the page cache. Seconds are those that the processor worked, so that other
+work on the machine counts little; tasks of two threads go by the clock.
 """
 
 from __future__ import annotations
@@ -32,13 +33,23 @@ TASKS: dict[str, tuple[str, dict[str, float]]] = {
     "read scalars": ("scalars", {"tensorflow": 30}),
     "read shuffled": ("shuffled", {"tensorflow": 8}),
     "read scalars gzip": ("scalars gzip", {"tensorflow": 8, "inflate": 0.85}),
-    "read scalars blocked, 2 threads": ("scalars blocked", {"read scalars gzip": 1.6}),
+    "read scalars gzip, by the clock": ("scalars gzip", {}),
+    "read scalars blocked, 2 threads": (
+        "scalars blocked",
+        {"read scalars gzip, by the clock": 1.6},
+    ),
     "read rows": ("scalars", {"400,000 rows/s": 1}),
     "read rows, no schema": ("scalars", {"400,000 rows/s": 1}),
     "read patches": ("patches", {"tensorflow": 3, "tfrecord": 1.6}),
     "read patches, fresh arrays": ("patches", {}),
     "read patches gzip": ("patches gzip", {"inflate": 0.85, "fastest peer": 1.5}),
-    "read patches blocked, 2 threads": ("patches blocked", {"read patches gzip": 1.6}),
+    "read patches gzip, by the clock": ("patches gzip", {}),
+    "read patches blocked, 2 threads": (
+        "patches blocked",
+        {"read patches gzip, by the clock": 1.6},
+    ),
+    "read patches, by the clock": ("patches", {}),
+    "read patches, 2 threads": ("patches", {}),
     "read bytes": ("bytes", {"tensorflow": 4, "fastest peer": 1.5}),
     "read sequences": ("sequences", {"tensorflow": 7}),
     "write scalars": ("scalars", {"fastest peer": 10}),
@@ -49,6 +60,7 @@ TASKS: dict[str, tuple[str, dict[str, float]]] = {
     "write scalars gzip": ("scalars", {"tensorflow": 5}),
     "write patches gzip": ("patches", {"tensorflow": 5}),
 }
+BY_CLOCK = {task for task in TASKS if "2 threads" in task or "by the clock" in task}
 LIMITS = {"read": ("memcpy", "checksum"), "write": ("write file",)}
 
 
@@ -76,7 +88,8 @@ class Worker:
     def run(self, task: str, job: Job) -> float:
         """Do a task; return records a second."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"task": task, "job": asdict(job)}) + "\n")
+        asked = {"task": task, "job": asdict(job), "wall": task in BY_CLOCK}
+        self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         found = json.loads(self._read())
         return found["records"] / found["seconds"]
@@ -115,7 +128,7 @@ def measure(
                     rates[task][worker.name].append(worker.run(task, job))
             plain = LIMITS[task.partition(" ")[0]]
             for limit in ("inflate",) if "gzip" in task and task.startswith("read") else plain:
-                if "blocked" not in task:
+                if task not in BY_CLOCK:
                     rates[task][limit].append(limits.run(limit, job) * file.records)
     two.close()
     # The first round warms caches and just-in-time compilers.
@@ -134,8 +147,13 @@ def ratios(task: str, rates: dict[str, dict[str, float]]) -> dict[str, float]:
     if peers:
         found["fastest peer"] = min(peers)
     found["400,000 rows/s"] = rates[task]["ours"] / 400_000
-    for other in ("read scalars gzip", "read patches gzip"):
-        found[other] = rates[task]["ours"] / rates[other]["ours"]
+    one = {
+        "scalars": "read scalars gzip, by the clock",
+        "patches": "read patches gzip, by the clock",
+    }
+    for word, other in one.items():
+        if word in task:
+            found[other] = rates[task]["ours"] / rates[other]["ours"]
     return found
 
 
