@@ -40,6 +40,7 @@ TARGETS = {
     ("patches", 2): (2.0, 2.0),
     ("bytes", 2): (2.0, 2.0),
 }
+PATIENCE = 5.0  # seconds
 BANDS = [f"b{k}" for k in range(8)]
 SCALARS = [f"f{k}" for k in range(8)]
 
@@ -173,8 +174,10 @@ def measure(folder: Path, rounds: int) -> dict[tuple[str, int], dict[str, float]
         times: dict[str, list[float]] = {name: [] for name in names}
         for turn in range(rounds + 1):
             for name in names:
+                if max(times[name], default=0) > PATIENCE:
+                    continue  # so slow that one round tells enough
                 seconds = processes[name].time(task)
-                if turn:  # the first one is to warm up
+                if turn or seconds > PATIENCE:  # the first one is to warm up
                     times[name].append(seconds)
         medians[workload, workers] = {name: statistics.median(t) for name, t in times.items()}
     for workload in BATCH:

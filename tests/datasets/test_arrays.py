@@ -14,6 +14,7 @@ import pytest
 from tests.datasets.conftest import COUNTS, FORMS, TOTAL, ids, write_numbered
 from tfrio import Writer
 from tfrio.datasets.arrays import ArrayDataset
+from tfrio.datasets.mixing import mix
 from tfrio.datasets.notices import looks_sorted
 from tfrio.datasets.reader import Reader
 from tfrio.datasets.state import merge_states
@@ -309,6 +310,23 @@ def test_parts_resume_and_are_told_apart(numbered):
     assert before + ids(again) == whole
     with pytest.raises(UsageError, match="part already"):
         first.split([0.5, 0.5])
+
+
+def test_parts_and_mixtures_find_their_rank_when_they_need_it(numbered, monkeypatch):
+    data = dataset(numbered["plain"], uneven="keep")
+    first, second = data.split([0.5, 0.5])
+    mixed = mix([first, second], [0.5, 0.5], length=40)
+    seen = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        seen.append((ids(first), ids(mixed)))
+        first.set_epoch(0)
+        mixed.set_epoch(0)
+    assert len(set(seen[0][0]) | set(seen[1][0])) == 51
+    assert not set(seen[0][0]) & set(seen[1][0])
+    assert len(seen[0][1]) == len(seen[1][1]) == 20
+    assert seen[0][1] != seen[1][1]
 
 
 def test_split_by_key_and_groups(numbered):

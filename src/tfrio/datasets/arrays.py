@@ -145,8 +145,6 @@ class ArrayDataset:
         self._seedless, self._looked = seed is None, False
         self._forget()
 
-    # --- what others may look at ---
-
     @property
     def schema(self) -> Schema:
         """Return the features that are read."""
@@ -192,8 +190,6 @@ class ArrayDataset:
         """
         self._turns.set_epoch(epoch)
         self._stand(None)
-
-    # --- iteration ---
 
     def __iter__(self) -> Iterator[Any]:
         """Start a pass."""
@@ -268,8 +264,6 @@ class ArrayDataset:
 
     def _maker(self) -> Maker:
         return Maker(self._schema, ragged=self._ragged, marks=self._choices.uneven == "pad")
-
-    # --- resuming ---
 
     def state_dict(self, *, items: int | None = None) -> StateDict:
         """Return where this rank stands, to save.
@@ -347,8 +341,6 @@ class ArrayDataset:
         self._stand(None)
         self._turns.begin_worker_at(progress, worker, over=over)
 
-    # --- parts ---
-
     def split(
         self,
         fractions: Sequence[float],
@@ -411,12 +403,16 @@ class ArrayDataset:
         part._forget()
         return part
 
-    # --- inner workings ---
-
     def _forget(self) -> None:
         self._opened = self._made_reader = self._made_order = None
         self._stand(None)
         self._turns = Turns(self._new_box())
+
+    def __copy__(self) -> Self:
+        """Copy as it is; unlike a pickle, a copy still looks for its rank when it needs it."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle with the files counted and the rank found, without what can be made again."""

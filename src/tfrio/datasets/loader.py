@@ -6,6 +6,7 @@ import copy
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils.data import DataLoader
 
 from tfrio.datasets.state import Progress
@@ -49,7 +50,7 @@ class Loader:
         if dataset.batch_size is None:
             raise UsageError("loader() hands out batches: give the dataset a batch_size")
         self.dataset = dataset
-        self._pin_memory = pin_memory
+        self._pin_memory = pin_memory and torch.cuda.is_available()
         self._workers: dict[str, Any] = {}
         if num_workers:
             self._workers = {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
+
+from tfrio.errors import UsageError
+from tfrio.storage import AFTER_FORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,12 +39,21 @@ def ordered_map(
         return
     pending: deque[Future[Result]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="tfrio-read")
+    process = os.getpid()
     try:
         for task in tasks:
             pending.append(pool.submit(work, task))
             if len(pending) > ahead:
                 yield pending.popleft().result()
+                _check_process(process)
         while pending:
             yield pending.popleft().result()
+            _check_process(process)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        if os.getpid() == process:  # a forked child has none of the threads
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _check_process(process: int) -> None:
+    if os.getpid() != process:
+        raise UsageError(f"this pass over a dataset {AFTER_FORK}")

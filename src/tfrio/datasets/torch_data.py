@@ -62,7 +62,7 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         Args:
             num_workers: Worker processes; 0 reads ahead on a thread of this process, which is
                 faster unless ``transform`` is slow Python.
-            pin_memory: Put the tensors into page-locked memory.
+            pin_memory: Put the tensors into page-locked memory, where there is a CUDA device.
             persistent_workers: Keep the workers from epoch to epoch.
             prefetch_factor: Batches each worker prepares ahead.
             multiprocessing_context: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
