@@ -129,6 +129,15 @@ def test_a_start_is_an_uncompressed_offset(form: str) -> None:
     source.close()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_without_data_are_not_the_end(threads: int) -> None:
+    empty = deflate_member(b"", 0)
+    data = empty + blocked(DATA[:250_000]) + empty + empty + gzip.compress(b"") + blocked(DATA)
+    source = open_chunks(io.BytesIO(data), threads=threads)
+    assert drain(source, 1 << 20) == DATA[:250_000] + DATA
+    source.close()
+
+
 def test_an_error_waits_until_all_before_it_was_handed_out() -> None:
     data = bytearray(FORMS["blocked"])
     whole = blocked(DATA[:300_000])

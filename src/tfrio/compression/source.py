@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkSource", "InflateSource", "PlainSource", "open_chunks", "usable_threads"]
 
-_Item: TypeAlias = "bytes | Future[bytes] | CompressedDataError"
+_Item: TypeAlias = "bytes | Future[bytes] | CompressedDataError | None"
 
 _AHEAD = 16 << 20  # uncompressed bytes held at most before the consumer asks for them
 _LARGEST_MEMBER = 64 << 20  # a member claiming more compressed bytes is inflated as it arrives
@@ -215,21 +215,24 @@ class InflateSource:
         """Get the next piece; an error waits until what precedes it was handed out."""
         if self._ended or self._late:
             return False
+        piece: bytes | None = b""
         try:
-            self._piece = memoryview(self._next_piece())
+            while piece == b"":  # a block without records
+                piece = self._next_piece()
         except CompressedDataError as error:
             self._late = error
             self._ended = not error.resumable
             return False
-        self._ended = not self._piece
+        self._ended = piece is None
+        self._piece = memoryview(piece or b"")
         return not self._ended
 
-    def _next_piece(self) -> bytes:
+    def _next_piece(self) -> bytes | None:
         if self._left:
             raise UsageError(f"{self.name}: {AFTER_FORK}")
         if self._thread is None:
             item = self._produce()[0]
-            if self._threads > 1 and item != b"" and self._inflater.input.peek(1):
+            if self._threads > 1 and item is not None and self._inflater.input.peek(1):
                 self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
                 self._thread.start()
                 stay(self)
@@ -244,31 +247,32 @@ class InflateSource:
 
     def _run(self) -> None:
         """Produce until the end, the first lasting damage, or a stop."""
-        while not self._ahead.stopped:
+        more = True
+        while more and not self._ahead.stopped:
             item: _Item
+            weight = 0
             try:
                 item, weight = self._produce()
+                more = item is not None
             except CompressedDataError as error:
-                item, weight = error, 0
+                item, more = error, False
             except Exception as error:  # noqa: BLE001 - handed to the consumer, who raises it
-                item, weight = _failed(error), 0
+                item, more = _failed(error), False
             self._ahead.put(item, weight)
-            if not weight:
-                break
 
     def _produce(self) -> tuple[_Item, int]:
-        """Return the next piece, perhaps still inflating, and its size; ``b""`` at the end."""
+        """Return the next piece, perhaps still inflating, and its size; None at the end."""
         inflater = self._inflater
         if inflater.between_members:
             header = inflater.header()
             if header is None:
-                return b"", 0
+                return None, 0
             member = self._whole_member(header)
             if member:
                 return self._inflate_member(member, header)
             inflater.begin(header)
         piece = inflater.piece()
-        return piece, len(piece)
+        return piece or None, len(piece)
 
     def _whole_member(self, header: Header) -> bytes:
         """Return the next member if it told its size and is small enough to be held."""

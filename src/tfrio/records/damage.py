@@ -297,10 +297,14 @@ def _known_extent(stream: RecordStream, code: str) -> _Outcome | None:
 
 
 def _sound_behind(stream: RecordStream, end: int) -> bool:
-    """Check that the data ends at ``end``, or a record header (or the rest of one) stands there."""
-    if not _hold(stream, end + _HEADER):
-        return True
-    return header_length(bytes(stream.buffer[end : end + _HEADER])) is not None
+    """Check that a record header stands at ``end``, or the data ends there.
+
+    A part of a header there is a cut file, unless sound records lead from elsewhere to the very
+    end: then bytes are missing before them.
+    """
+    if _hold(stream, end + _HEADER):
+        return header_length(bytes(stream.buffer[end : end + _HEADER])) is not None
+    return len(stream.buffer) == end or stream.broken or _after_cut(stream) < 0
 
 
 def _resync(stream: RecordStream, code: str) -> _Outcome:

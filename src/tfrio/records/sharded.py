@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -12,7 +13,7 @@ from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
 from tfrio.errors import UsageError
 from tfrio.records.names import shard_path
 from tfrio.records.writer import RecordWriter
-from tfrio.storage import is_remote, publish, temporary_beside
+from tfrio.storage import AFTER_FORK, is_remote, publish, stay, temporary_beside
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -87,12 +88,15 @@ class ShardedWriter:
         self._temporary: list[Path] = []
         self._writers: list[RecordWriter] = []
         self._bytes = 0
-        self.closed = False
+        self.closed = True  # until everything below succeeded
+        self._why_closed = "writer is closed"
         self.records = 0
         self.paths: list[str] = []
         self._dealing = shards is not None
         for _ in range(shards or 0):
             self._open()
+        self.closed = False
+        stay(self)
 
     def _open(self) -> RecordWriter:
         """Open the next shard under a temporary name."""
@@ -158,7 +162,7 @@ class ShardedWriter:
 
     def _check_open(self) -> None:
         if self.closed:
-            raise UsageError(f"writer is closed: {self.prefix}")
+            raise UsageError(f"{self._why_closed}: {self.prefix}")
 
     def close(self) -> list[str]:
         """Complete all shards and give them their names; a second call does nothing.
@@ -196,6 +200,22 @@ class ShardedWriter:
             writer.abort()
         for temporary in self._temporary:
             temporary.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Be closed in a forked child: the shards are its parent's to finish."""
+        if not self.closed:
+            self.closed = True
+            self._why_closed = f"writer {AFTER_FORK}"
+
+    def __del__(self) -> None:
+        """Close a forgotten writer, with a warning."""
+        if not getattr(self, "closed", True):
+            warnings.warn(
+                f"{self.prefix}: a sharded writer was never closed; use `with`",
+                ResourceWarning,
+                stacklevel=2,
+            )
+            self.close()
 
     def __enter__(self) -> Self:
         """Return the writer itself."""

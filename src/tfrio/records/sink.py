@@ -46,6 +46,10 @@ class Sink(Protocol):
         """Give up: leave nothing, or what was there at the last flush (appending: before)."""
         ...
 
+    def leave(self) -> None:
+        """Let go of the file without a change, in a forked child of the process that writes it."""
+        ...
+
 
 class LocalSink:
     """A local file under a temporary name until it is complete, or an existing one grown.
@@ -108,6 +112,10 @@ class LocalSink:
         self._file.close()
         self._temporary.unlink(missing_ok=True)
 
+    def leave(self) -> None:
+        """Close the handle, which writes nothing: it has no buffer."""
+        self._file.close()
+
 
 class RemoteSink:
     """An object behind a URL; it becomes visible when complete."""
@@ -137,6 +145,9 @@ class RemoteSink:
         with contextlib.suppress(UsageError):
             self._context.__exit__(UsageError, error, None)
 
+    def leave(self) -> None:
+        """Leave the upload to the process that began it."""
+
 
 class ObjectSink:
     """A file object given by the user, who closes it."""
@@ -165,6 +176,8 @@ class ObjectSink:
 
     def abort(self) -> None:
         """Leave the object as it is; it is the user's."""
+
+    leave = abort
 
 
 def open_sink(

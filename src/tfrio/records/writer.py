@@ -26,7 +26,7 @@ from tfrio.records.damage import Damage
 from tfrio.records.reader import RecordStream
 from tfrio.records.sink import open_sink
 from tfrio.records.walk import tally
-from tfrio.storage import is_remote, local_path, name_of
+from tfrio.storage import AFTER_FORK, is_remote, local_path, name_of, stay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,7 +187,9 @@ class RecordWriter:
         self._payloads: list[bytes] = []
         self._parts: list[bytes | memoryview] = []
         self._size = self._count = 0
+        self.why_closed = "writer is closed"
         self.closed = False
+        stay(self)
 
     def write(self, payload: bytes | bytearray | memoryview) -> None:
         """Write one record.
@@ -242,7 +244,7 @@ class RecordWriter:
 
     def _check_open(self) -> None:
         if self.closed:
-            raise UsageError(f"writer is closed: {self.path}")
+            raise UsageError(f"{self.why_closed}: {self.path}")
 
     def _fold(self) -> None:
         """Frame the payloads gathered so far."""
@@ -298,6 +300,14 @@ class RecordWriter:
             self.closed = True
             self._payloads, self._parts = [], []
             self._sink.abort()
+
+    def leave(self) -> None:
+        """Be closed in a forked child: the file is its parent's to finish."""
+        if not self.closed:
+            self.closed = True
+            self.why_closed = f"writer {AFTER_FORK}"
+            self._payloads, self._parts = [], []
+            self._sink.leave()
 
     def __enter__(self) -> Self:
         """Return the writer itself."""
