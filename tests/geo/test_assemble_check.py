@@ -85,3 +85,31 @@ def test_predictions_without_information_accuse_nobody() -> None:
     assert not score_order(inputs, np.zeros((20, 24, 40), np.uint8)).doubtful
     same = np.broadcast_to(inputs[:1], inputs.shape)  # all patches alike: any order is right
     assert not score_order(same, same[:, 0]).doubtful
+
+
+def fields(rng: np.random.Generator, shape: tuple[int, ...], width: float) -> np.ndarray:
+    """Return random fields whose neighbours are alike over so many pixels."""
+    down, right = np.fft.fftfreq(shape[-2])[:, None], np.fft.fftfreq(shape[-1])
+    soft = np.exp(-0.5 * (2 * np.pi * width) ** 2 * (down**2 + right**2))
+    return np.fft.ifft2(np.fft.fft2(rng.normal(size=shape)) * soft).real
+
+
+@pytest.mark.parametrize("patches", [1, 2, 3, 5, 8, 20, 48])
+@pytest.mark.parametrize("width", [0.1, 2, 6])
+def test_smooth_predictions_are_not_accused_by_chance(patches: int, width: float) -> None:
+    rng = np.random.default_rng(patches)
+    for _ in range(4):
+        inputs = fields(rng, (patches, 3, 24, 40), width)
+        predictions = fields(rng, (patches, 24, 40), width)
+        for each in (predictions, (predictions > 0).astype(np.uint8)):
+            assert not score_orientations(inputs, each).doubtful
+            assert not score_order(inputs, each).doubtful
+        weak = inputs[:, 0] + 4 * inputs.std() * rng.normal(size=predictions.shape)
+        assert not score_orientations(inputs, weak).doubtful
+        assert not score_order(inputs, weak).doubtful
+
+
+def test_one_patch_that_many_like_is_no_order() -> None:
+    inputs = scenes(20)
+    predictions = np.where(np.arange(20)[:, None, None] < 12, inputs[0, 0], inputs[:, 0])
+    assert not score_order(inputs, predictions).doubtful

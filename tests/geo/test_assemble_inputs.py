@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ from tfrio.geo.mixer import read_mixer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfrio.geo.options import Pair
 
 PATCH = (20, 12)
 
@@ -42,21 +44,25 @@ def predictions(path: Path, *, transposed: bool) -> Path:
     return write(path, ({"class": t.ravel()} for t in tiles))
 
 
-def test_a_transpose_is_warned_of(exported: Path, tmp_path: Path) -> None:
+def test_a_transpose_is_refused(exported: Path, tmp_path: Path) -> None:
+    path = predictions(tmp_path / "p.tfrecord", transposed=True)
+    text = (
+        r"p\.tfrecord: the predictions fit their inputs better when transposed: .*Nothing was wri"
+    )
+    with pytest.raises(GeoError, match=text) as caught:
+        import_image(path, tmp_path / "m.tif", mixer=exported)
+    assert 'check="warn"' in str(caught.value)
+    assert not list(tmp_path.glob("*m.tif*"))
+
+
+def test_a_transpose_can_be_written_all_the_same(exported: Path, tmp_path: Path) -> None:
     path = predictions(tmp_path / "p.tfrecord", transposed=True)
     with pytest.warns(TfrioWarning, match="fit their inputs better when transposed"):
-        import_image(path, tmp_path / "m.tif", mixer=exported)
-
-
-def test_a_transpose_can_be_an_error(exported: Path, tmp_path: Path) -> None:
-    path = predictions(tmp_path / "p.tfrecord", transposed=True)
-    with pytest.raises(GeoError, match=r"p\.tfrecord: the predictions fit their inputs better"):
-        import_image(path, tmp_path / "m.tif", mixer=exported, check="error")
-    assert not (tmp_path / "m.tif").exists()
+        import_image(path, tmp_path / "m.tif", mixer=exported, check="warn")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         import_image(path, tmp_path / "m.tif", mixer=exported, check="off")
-    with pytest.raises(UsageError, match="check must be one of warn, error, off"):
+    with pytest.raises(UsageError, match="check must be one of error, warn, off"):
         import_image(path, tmp_path / "m.tif", mixer=exported, check="maybe")  # type: ignore[arg-type]
 
 
@@ -64,14 +70,13 @@ def test_inputs_can_be_named_for_a_plain_mixer(exported: Path, tmp_path: Path) -
     mixer = read_mixer(f"{exported}-mixer.json")
     path = predictions(tmp_path / "p.tfrecord", transposed=True)
     with pytest.raises(GeoError, match="transposed"):
-        import_image(path, tmp_path / "m.tif", mixer=mixer, inputs=exported, check="error")
-    import_image(path, tmp_path / "m.tif", mixer=mixer, check="error")  # nothing to compare with
+        import_image(path, tmp_path / "m.tif", mixer=mixer, inputs=exported)
+    import_image(path, tmp_path / "m.tif", mixer=mixer)  # nothing to compare with
 
 
-@pytest.mark.parametrize("options", [{}, {"check": "error"}])
-def test_right_predictions_pass(exported: Path, tmp_path: Path, options: Any) -> None:
+def test_right_predictions_pass(exported: Path, tmp_path: Path) -> None:
     path = predictions(tmp_path / "p.tfrecord", transposed=False)
-    report = import_image(path, tmp_path / "m.tif", mixer=exported, **options)
+    report = import_image(path, tmp_path / "m.tif", mixer=exported)
     assert report.patches == 12
 
 
@@ -82,11 +87,11 @@ def test_scores_and_records_in_any_order(exported: Path, tmp_path: Path) -> None
     order = np.random.default_rng(1).permutation(12)
     swapped = ({"s": written_by_columns(tiles[i]).ravel(), "patch_index": i} for i in order)
     path = write(tmp_path / "p.tfrecord", swapped)
-    with pytest.warns(TfrioWarning, match="transposed"):
+    with pytest.raises(GeoError, match="transposed"):
         import_image(path, tmp_path / "m.tif", mixer=exported, argmax=True)
 
 
-def test_records_in_another_order_are_warned_of(exported: Path, tmp_path: Path) -> None:
+def test_records_in_another_order_are_refused(exported: Path, tmp_path: Path) -> None:
     path = predictions(tmp_path / "p.tfrecord", transposed=False)
     payloads = list(tfrio.read_records(path))
     with tfrio.RecordWriter(path) as writer:
@@ -94,6 +99,47 @@ def test_records_in_another_order_are_warned_of(exported: Path, tmp_path: Path) 
             writer.write(payload)
     text = r"12 of 12 predictions fit the input of another patch better, the one for patch 0 that"
     with pytest.raises(GeoError, match=text):
-        import_image(path, tmp_path / "m.tif", mixer=exported, check="error")
-    with pytest.warns(TfrioWarning, match=text):
         import_image(path, tmp_path / "m.tif", mixer=exported)
+    with pytest.warns(TfrioWarning, match=text):
+        import_image(path, tmp_path / "m.tif", mixer=exported, check="warn")
+
+
+def blunt(kind: str, scene: np.ndarray) -> np.ndarray:
+    """Return predictions, shape (height, width), that tell little or nothing about a scene."""
+    rng = np.random.default_rng(11)
+    made = {
+        "noise": lambda: rng.normal(size=scene.shape),
+        "constant": lambda: np.ones(scene.shape),
+        "rare": lambda: rng.random(scene.shape) < 0.002,
+        "smooth": lambda: scenes(2, *scene.shape)[1, 0],
+        "blocks": lambda: np.kron(rng.integers(0, 3, (12, 10)), np.ones((4, 6))),
+        "distance": lambda: np.hypot(*np.mgrid[:48, :60] - np.array([24, 30])[:, None, None]),
+        "nan": lambda: np.full(scene.shape, np.nan),
+    }
+    return np.asarray(made[kind](), np.float32)
+
+
+@pytest.mark.parametrize("patch", [(20, 12), (3, 2), (30, 24), (60, 48), (5, 48)])
+@pytest.mark.parametrize("what", ["plain", "zonal", "symmetric", "flat", "masked"])
+def test_what_tells_nothing_is_let_through(tmp_path: Path, what: str, patch: Pair) -> None:
+    scene = scenes(1, 48, 60)[0]
+    if what == "zonal":
+        scene = np.broadcast_to(scene[:, :, :1], scene.shape).copy()
+    elif what == "symmetric":
+        scene = scene + scene[:, ::-1] + scene[:, :, ::-1] + scene[:, ::-1, ::-1]
+    elif what == "flat":
+        scene = np.zeros_like(scene)
+    elif what == "masked":
+        scene[:, :30, :40] = np.nan
+    export_image(array_source(scene, AFFINE, crs="EPSG:32618"), tmp_path / "a", patch=patch)
+    width, height = patch
+    for kind in ("noise", "constant", "rare", "smooth", "blocks", "distance", "nan", "right"):
+        plane = scene[0] + 0.5 * scene[1] if kind == "right" else blunt(kind, scene[0])
+        tiles = [
+            plane[r : r + height, c : c + width].astype(np.float32)
+            for r in range(0, 48 // height * height, height)
+            for c in range(0, 60 // width * width, width)
+        ]
+        path = write(tmp_path / f"{kind}.tfrecord", ({"p": tile.ravel()} for tile in tiles))
+        report = import_image(path, tmp_path / "m.tif", mixer=tmp_path / "a")
+        assert report.patches == len(tiles), kind

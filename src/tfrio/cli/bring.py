@@ -45,9 +45,10 @@ def import_command() -> None:
 @click.option("--inputs", help="Shards of the export, to compare with; default: if beside.")
 @click.option(
     "--check",
-    type=click.Choice(["warn", "error", "off"]),
-    default="warn",
-    help="Where predictions fit the inputs better transposed or flipped.",
+    type=click.Choice(["error", "warn", "off"]),
+    default="error",
+    show_default=True,
+    help="Where predictions fit their inputs better turned, flipped or in another order.",
 )
 @click.option("--quicklook", metavar="PNG", help="Also write a small picture of the map.")
 @json_option

@@ -62,7 +62,7 @@ def import_image(
     cog: bool = False,
     workers: int = 1,
     inputs: PathsLike | None = None,
-    check: CheckRule = "warn",
+    check: CheckRule = "error",
     quicklook: PathLike | bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:

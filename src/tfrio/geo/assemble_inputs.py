@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckRule", "check_orientation"]
 
-CheckRule: TypeAlias = Literal["warn", "error", "off"]
+CheckRule: TypeAlias = Literal["error", "warn", "off"]
 # So many patches of a usual export hold millions of pixels; the comparison takes under a second.
 _PATCHES = 48
 
@@ -73,9 +73,10 @@ def check_orientation(
 
 def _turn_text(fit: Fit) -> str:
     return (
-        f"the predictions fit their inputs better when {fit.best}: {fit.scores[fit.best]:.2f} bits "
-        f"a pixel in common with the inputs, as given {fit.scores['as given']:.2f}. Arrays are "
-        "(height, width), rows from the north; write them with tfrio.geo.write_predictions"
+        f"the predictions fit their inputs better when {fit.best}: they tell "
+        f"{fit.scores[fit.best]:.2f} bits a pixel about them, as given "
+        f"{max(fit.scores['as given'], 0):.2f}. Arrays are (height, width), rows from the north; "
+        "write them with tfrio.geo.write_predictions"
     )
 
 
@@ -90,10 +91,16 @@ def _order_text(order: OrderFit, indices: list[int]) -> str:
 
 
 def _tell(part: Part, what: str, rule: CheckRule) -> None:
-    text = f"{part.survey.files[0].path}: {what}, or pass check='off' if they are right"
+    path = part.survey.files[0].path
     if rule == "error":
-        raise GeoError(text, path=part.survey.files[0].path)
-    warnings.warn(text, TfrioWarning, stacklevel=4)
+        raise GeoError(
+            f"{path}: {what}. Nothing was written; if they are right as they are, pass "
+            'check="warn", which writes all the same',
+            path=path,
+        )
+    warnings.warn(
+        f'{path}: {what}, or pass check="off" if they are right', TfrioWarning, stacklevel=4
+    )
 
 
 def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
