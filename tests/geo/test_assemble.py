@@ -308,55 +308,6 @@ class TestFeatures:
         assert import_image(path, tmp_path / "map.tif", mixer=MIX_A).dtype == dtype
 
 
-class TestNodata:
-    """Fill values, NaN and clashes; masks of a manifest are tested with the export."""
-
-    def test_a_fill_value_is_masked_where_no_mask_is_known(self, tmp_path: Path) -> None:
-        rows = [{"b": tile(i).ravel().astype(np.float32)} for i in range(4)]
-        rows[1]["b"][:5] = -9999
-        path = write(tmp_path / "p.tfrecord", rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=-9999)
-        assert (report.masked, report.covered) == (5, 43)
-        with rasterio.open(report.path) as dataset:
-            assert dataset.nodata == -9999
-            assert (dataset.read_masks(1) == 0).sum() == 5
-
-    def test_nan_becomes_nodata(self, tmp_path: Path) -> None:
-        rows = [{"b": tile(i).ravel().astype(np.float32)} for i in range(4)]
-        rows[0]["b"][3] = np.nan
-        path = write(tmp_path / "p.tfrecord", rows)
-        report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=-1)
-        assert report.invalid == 1
-        assert read(report.path)[0, 0, 3] == -1
-        plain = import_image(path, tmp_path / "map.tif", mixer=MIX_A)
-        assert np.isnan(plain.nodata)
-        assert np.isnan(read(plain.path)[0, 0, 3])
-
-    def test_nan_scores_have_no_class(self, tmp_path: Path) -> None:
-        rows = [{"p": np.linspace(0, 1, 24, dtype=np.float32)} for _ in range(4)]
-        rows[3]["p"][5] = np.nan
-        path = write(tmp_path / "p.tfrecord", rows)
-        report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, argmax=True)
-        values = read(report.path)[0]
-        assert report.nodata == 255
-        assert values[4, 5] == 255
-        assert (values == 1).sum() == 47
-
-    def test_a_full_uint8_makes_room(self, tmp_path: Path) -> None:
-        mixer = Mixer("EPSG:32618", AFFINE, XY(16, 8), 2, 4)
-        every = np.arange(256, dtype=np.uint8).reshape(2, 128)
-        rows = ({"b": every[i].tobytes(), "patch_index": i} for i in (0, 1))
-        path = write(tmp_path / "p.tfrecord", rows)
-        report = import_image(path, tmp_path / "map.tif", mixer=mixer, partial=True)
-        assert (report.dtype, report.nodata) == ("int16", -32768)
-        assert "every value of uint8 is taken" in report.notes[0]
-        values = read(report.path)[0]
-        assert sorted(values[:8].ravel()) == list(range(256))
-        assert (values[8:] == -32768).all()
-
-
 def test_hectares_by_class(tmp_path: Path) -> None:
     rows = ({"c": (tile(i) % 3).astype(np.uint8).tobytes()} for i in range(4))
     path = write(tmp_path / "p.tfrecord", rows)
@@ -473,7 +424,8 @@ def test_the_real_earth_engine_shard(shared: Path, tmp_path: Path) -> None:
     shard, mixer = folder / f"{name}-00005.tfrecord", folder / f"{name}-mixer.json"
     with pytest.raises(GeoError, match="shard 00000, 00001, 00002, 00003, 00004 missing"):
         import_image(shard, tmp_path / "map.tif", mixer=mixer)
-    report = import_image(shard, tmp_path / "map.tif", mixer=mixer, partial=True, nodata=-9999.0)
+    with pytest.warns(TfrioWarning, match="Nothing tells which pixels the export masked"):
+        report = import_image(shard, tmp_path / "map.tif", mixer=mixer, partial=True, nodata=-9999)
     assert (report.size, report.patches, report.expected) == (XY(768, 1280), 2, 15)
     assert set(report.bands) == {"constant", "sin_1", "cos_1", "sin_2", "cos_2"}
     with rasterio.open(report.path) as dataset:

@@ -40,7 +40,9 @@ def manifest(**changes: object) -> Manifest:
 
 
 def test_file_round_trip(tmp_path: Path) -> None:
-    shard = ShardRow(name="a-00000.tfrecord", records=4, first=0, bytes=9, size=9, digest="crc32c:00000000")
+    shard = ShardRow(
+        name="a-00000.tfrecord", records=4, first=0, bytes=9, size=9, digest="crc32c:00000000"
+    )
     masked = np.zeros((2, 3, 4), bool)
     masked[1, 2, 3] = True
     whole = manifest(shards=[shard], kept=[0, 1, 3], masks={3: encode_mask(masked)})

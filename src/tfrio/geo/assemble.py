@@ -94,7 +94,8 @@ def import_image(
         argmax: Take the bands as scores and write the number of the largest as band ``class``.
         dtype: Dtype of the raster. By default that of the exported band of the same name, else
             the smallest that holds every value.
-        nodata: Nodata value. Without a manifest, pixels that already have it count as masked.
+        nodata: Nodata value. Without a manifest, pixels that already have it count as masked,
+            with a warning.
         mask: ``"any"`` makes a pixel nodata where any exported band was masked, ``"all"`` where
             all were, ``"off"`` nowhere. A band of an exported band's name has that band's mask.
         crs: CRS in place of the one named by the mixer.
@@ -250,7 +251,15 @@ def _warn(path: str, image: Image, tally: Tally) -> None:
             f"{path}: nodata {image.nodata} is also the value of {tally.clashes:,} valid pixels, "
             "which readers will take as missing. Pass another nodata=",
             TfrioWarning,
-            stacklevel=3,
+            stacklevel=4,
+        )
+    if tally.filled:
+        warnings.warn(
+            f"{path}: nodata {image.nodata} is the value of {tally.filled:,} predicted pixels. "
+            "Nothing tells which pixels the export masked, so all of these count as masked: pass "
+            "another nodata= if that is a valid value, or give the manifest of the export",
+            TfrioWarning,
+            stacklevel=4,
         )
 
 

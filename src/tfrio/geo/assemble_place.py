@@ -43,6 +43,7 @@ class Tally:
         masked: Pixels that are nodata because the export's mask says so.
         invalid: Pixels that are nodata because a value is NaN.
         clashes: Valid pixels whose value is the nodata value.
+        filled: Pixels that count as masked because their value is the nodata value.
         pixels: Pixels by band and class.
         hectares: Hectares by band and class.
     """
@@ -52,6 +53,7 @@ class Tally:
     masked: int = 0
     invalid: int = 0
     clashes: int = 0
+    filled: int = 0
     pixels: dict[tuple[int, int], int] = field(default_factory=dict)
     hectares: dict[tuple[int, int], float] = field(default_factory=dict)
 
@@ -154,6 +156,7 @@ class Finish:
         nan = _nan(values)
         if own is not None and nan is not None:
             own &= ~nan
+        self.tally.filled += 0 if own is None else int(own.sum())
         return _either(masked, own, values.shape)
 
     def _converted(self, values: NDArray[Any], hole: NDArray[np.bool_] | None) -> NDArray[Any]:

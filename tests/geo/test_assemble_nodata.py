@@ -1,0 +1,74 @@
+"""Nodata: fill values, NaN and clashes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import rasterio
+
+from tests.geo.predictions import GEO_A, MIX_A, read, tile, write
+from tfrio.errors import TfrioWarning
+from tfrio.geo import import_image
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestNodata:
+    """Fill values, NaN and clashes; masks of a manifest are tested with the export."""
+
+    def test_a_fill_value_is_masked_where_no_mask_is_known(self, tmp_path: Path) -> None:
+        rows = [{"b": tile(i).ravel().astype(np.float32)} for i in range(4)]
+        rows[1]["b"][:5] = -9999
+        path = write(tmp_path / "p.tfrecord", rows)
+        with pytest.warns(TfrioWarning, match=r"nodata -9999 is the value of 5 predicted pixels"):
+            report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=-9999)
+        assert (report.masked, report.covered) == (5, 43)
+        with rasterio.open(report.path) as dataset:
+            assert dataset.nodata == -9999
+            assert (dataset.read_masks(1) == 0).sum() == 5
+
+    def test_a_nodata_that_is_a_class_warns(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "p.tfrecord", ({"c": tile(i).ravel() % 9} for i in range(4)))
+        zeros = int((GEO_A[:6, :8] % 9 == 0).sum())
+        with pytest.warns(TfrioWarning, match=rf"nodata 0 is the value of {zeros} predicted"):
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=9)
+
+    def test_nan_becomes_nodata(self, tmp_path: Path) -> None:
+        rows = [{"b": tile(i).ravel().astype(np.float32)} for i in range(4)]
+        rows[0]["b"][3] = np.nan
+        path = write(tmp_path / "p.tfrecord", rows)
+        report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=-1)
+        assert report.invalid == 1
+        assert read(report.path)[0, 0, 3] == -1
+        plain = import_image(path, tmp_path / "map.tif", mixer=MIX_A)
+        assert np.isnan(plain.nodata)
+        assert np.isnan(read(plain.path)[0, 0, 3])
+
+    def test_nan_scores_have_no_class(self, tmp_path: Path) -> None:
+        rows = [{"p": np.linspace(0, 1, 24, dtype=np.float32)} for _ in range(4)]
+        rows[3]["p"][5] = np.nan
+        path = write(tmp_path / "p.tfrecord", rows)
+        report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, argmax=True)
+        values = read(report.path)[0]
+        assert report.nodata == 255
+        assert values[4, 5] == 255
+        assert (values == 1).sum() == 47
+
+    def test_a_full_uint8_makes_room(self, tmp_path: Path) -> None:
+        mixer = Mixer("EPSG:32618", AFFINE, XY(16, 8), 2, 4)
+        every = np.arange(256, dtype=np.uint8).reshape(2, 128)
+        rows = ({"b": every[i].tobytes(), "patch_index": i} for i in (0, 1))
+        path = write(tmp_path / "p.tfrecord", rows)
+        report = import_image(path, tmp_path / "map.tif", mixer=mixer, partial=True)
+        assert (report.dtype, report.nodata) == ("int16", -32768)
+        assert "every value of uint8 is taken" in report.notes[0]
+        values = read(report.path)[0]
+        assert sorted(values[:8].ravel()) == list(range(256))
+        assert (values[8:] == -32768).all()
