@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from pathlib import Path
 
 import pytest
 
-from tests.datasets.conftest import flipped, ids
+from tests.datasets.conftest import flipped, ids, write_numbered
 from tests.datasets.test_arrays import dataset
 from tfrio.errors import CorruptRecordError, TfrioWarning
+from tfrio.records.shards import expand
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -61,3 +63,26 @@ def test_resume_counts_damaged_records(tmp_path):
 def test_a_damaged_first_record_is_told_when_the_schema_is_learned(tmp_path):
     with pytest.raises(CorruptRecordError, match="record 0"):
         dataset([flipped(tmp_path, (0,))])
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("form", ["plain", "gzip"])
+def test_broken_framing_is_left_out_too(tmp_path, shuffle, form):
+    path = Path(expand(write_numbered(tmp_path, (100,)))[0])
+    data = bytearray(path.read_bytes())
+    starts = [0]
+    while starts[-1] < len(data):
+        starts.append(starts[-1] + int.from_bytes(data[starts[-1] :][:8], "little") + 16)
+    data[starts[41] + 9] ^= 1  # the length's checksum of record 41
+    data[starts[30] : starts[30]] = b"junk" * 9  # between two records
+    whole = bytes(data[:-5])  # and the last one is cut
+    path.write_bytes(gzip.compress(whole) if form == "gzip" else whole)
+    with pytest.raises(CorruptRecordError, match="checksum"):
+        list(dataset([path], shuffle=shuffle))
+    made = dataset([path], shuffle=shuffle, errors="skip")
+    with pytest.warns(TfrioWarning, match="left out 3 damaged places"):
+        assert sorted(ids(made)) == [number for number in range(99) if number != 41]
+    assert len(made.report.where) == 3
+    assert sorted(ids(made)) == [number for number in range(99) if number != 41]
+    with pytest.raises(CorruptRecordError, match="3 bad records > max_bad 2"):
+        list(dataset([path], shuffle=shuffle, errors="skip", max_bad=2))

@@ -194,7 +194,7 @@ def test_a_step_of_another_length_names_record_and_step(tmp_path):
 
 
 def test_golden_sequence(shared):
-    (episode,) = EpisodeDataset(shared / "fixtures" / "seq.tfrecord")
+    (episode,) = EpisodeDataset(shared / "fixtures" / "seq.tfrecord", index="memory")
     assert episode["n"].tolist() == [3]
     assert [step.tolist() for step in episode["tok"]] == [[0, 1], [], [2, 3, 4]]
     assert episode["img"] == [[b"\xff\xd8"], [b""], [b"ab"]]

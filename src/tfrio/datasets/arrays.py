@@ -442,7 +442,10 @@ class ArrayDataset:
                 notices.idle_ranks(len(paths), world)
                 paths = paths[rank::world]
             self._opened = setup.open_files(
-                paths, index=self._reading.index, selection=self._selection
+                paths,
+                index=self._reading.index,
+                selection=self._selection,
+                policy=self._policy,
             )
         return self._opened
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfrio.datasets.plan import Uneven
-    from tfrio.datasets.setup import ShuffleLike
+    from tfrio.datasets.setup import Index, ShuffleLike
     from tfrio.examples.schema import SchemaLike
     from tfrio.types import PathsLike
 
@@ -53,6 +53,7 @@ class EpisodeDataset(TFRecordDataset):
         rank: This rank.
         world_size: Number of ranks.
         transform: Applied to each item before it is yielded, after windows are cut.
+        index: ``"auto"`` keeps an index of each file beside it, ``"memory"`` in memory only.
         threads: Threads that read ahead.
 
     Raises:
@@ -76,6 +77,7 @@ class EpisodeDataset(TFRecordDataset):
         rank: int | None = None,
         world_size: int | None = None,
         transform: Callable[[Any], Any] | None = None,
+        index: Index = "auto",
         threads: int | None = None,
     ) -> None:
         if window is not None and batch_size is not None:
@@ -92,6 +94,7 @@ class EpisodeDataset(TFRecordDataset):
             rank=rank,
             world_size=world_size,
             transform=transform,
+            index=index,
             threads=threads,
         )
         if window is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrio.records.damage import Damage
 
 __all__ = [
+    "broken_file",
     "idle_ranks",
     "left_out",
     "local_shuffle",
@@ -87,6 +88,16 @@ def local_shuffle(sample: Batch, window: int, total: int) -> None:
                 "window, or write the records in random order"
             )
             return
+
+
+def broken_file(damages: Sequence[Damage]) -> None:
+    """Say that a file has places where no record can be found."""
+    if damages:
+        lost = sum(damage.lost for damage in damages)
+        _warn(
+            f"{damages[0].path}: left out {len(damages)} damaged places ({lost} bytes), the first "
+            f"at offset {damages[0].offset}. Run `tfrio verify` for a full account"
+        )
 
 
 def left_out(epoch: int, damages: Sequence[Damage]) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Uneven
     from tfrio.datasets.reader import Chunk
-    from tfrio.datasets.setup import ShuffleLike
+    from tfrio.datasets.setup import Index, ShuffleLike
     from tfrio.types import Affine6, Shape
 
 __all__ = ["BandLayout", "PatchDataset", "PatchLayout", "predictions"]
@@ -273,6 +273,7 @@ class PatchDataset(TFRecordDataset):
         world_size: Number of ranks.
         errors: ``"raise"`` or ``"skip"``.
         verify: Check each payload's CRC32C.
+        index: ``"auto"`` keeps an index of each file beside it, ``"memory"`` in memory only.
         threads: Threads that read ahead.
 
     Raises:
@@ -303,6 +304,7 @@ class PatchDataset(TFRecordDataset):
         world_size: int | None = None,
         errors: Literal["raise", "skip"] = "raise",
         verify: bool = True,
+        index: Index = "auto",
         threads: int | None = None,
     ) -> None:
         if isinstance(export, PatchLayout):
@@ -323,6 +325,7 @@ class PatchDataset(TFRecordDataset):
             transform=augment,
             errors=errors,
             verify=verify,
+            index=index,
             threads=threads,
         )
         self.layout = layout

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from tfrio import _core
+from tfrio.datasets import notices
 from tfrio.datasets.mixture import Draws, MixedOrder, Stop, epoch_length
 from tfrio.datasets.order import FileOrder, subkey
 from tfrio.datasets.plan import Picks, Shuffle, Uneven, make_order
 from tfrio.datasets.source import Sources
 from tfrio.datasets.split import stable_names
 from tfrio.datasets.state import data_digest
-from tfrio.errors import MissingFeatureError, SchemaError, UsageError
+from tfrio.errors import CorruptRecordError, MissingFeatureError, SchemaError, UsageError
 from tfrio.examples.infer import sample_stream
 from tfrio.examples.observe import Observation
 from tfrio.examples.schema import Feature, Schema
 from tfrio.records.access import RecordFile
+from tfrio.records.damage import Damage, DamagePolicy
+from tfrio.records.index import build_index
 from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import expand
+from tfrio.records.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,6 +136,7 @@ def open_files(
     *,
     index: Index,
     selection: Sequence[Int64] | None = None,
+    policy: DamagePolicy | None = None,
 ) -> Opened:
     """Open files by record number; what is not indexed yet is counted now.
 
@@ -139,12 +144,32 @@ def open_files(
         paths: The files.
         index: ``"auto"`` keeps an index beside each file, ``"memory"`` in this process only.
         selection: Records to use of each file.
+        policy: Whether stretches that hold no whole record are an error or left out.
 
     Returns:
         The opened files.
+
+    Raises:
+        CorruptRecordError: A file is damaged and its damage is not skipped.
     """
-    files = [RecordFile(path, index=index) for path in paths]
-    return Opened(list(paths), Sources(files, selection=selection))
+    files = [_open_file(path, index, policy or DamagePolicy()) for path in paths]
+    broken = any(file.index.partial for file in files)
+    return Opened(list(paths), Sources(files, selection=selection, gaps=broken))
+
+
+def _open_file(path: str, index: Index, policy: DamagePolicy) -> RecordFile:
+    try:
+        return RecordFile(path, index=index)
+    except CorruptRecordError:
+        if policy.mode != "skip":
+            raise
+    known = policy.report.skipped_records
+    with RecordStream(path) as stream:
+        for event in walk(stream, verify=False):
+            if isinstance(event, Damage):
+                policy.take(event)
+    notices.broken_file(policy.report.damages[known:])
+    return RecordFile(path, index=build_index(path, verify=False, allow_partial=True))
 
 
 def list_files(paths: object) -> list[str]:

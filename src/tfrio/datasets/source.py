@@ -156,13 +156,19 @@ class Sources:
     Args:
         files: The files, opened by record number.
         selection: Ascending record numbers to use of each file; None uses all.
+        gaps: Whether something else may lie between the records of a (damaged) file.
     """
 
     def __init__(
-        self, files: Sequence[RecordSource], *, selection: Sequence[Int64] | None = None
+        self,
+        files: Sequence[RecordSource],
+        *,
+        selection: Sequence[Int64] | None = None,
+        gaps: bool = False,
     ) -> None:
         self.files = list(files)
         self.selection = selection
+        self._gaps = gaps
         self.counts = [
             file.count if selection is None else len(selection[number])
             for number, file in enumerate(self.files)
@@ -176,11 +182,11 @@ class Sources:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the files, not what is held of them."""
-        return {"files": self.files, "selection": self.selection}
+        return {"files": self.files, "selection": self.selection, "gaps": self._gaps}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open the files again."""
-        self.__init__(state["files"], selection=state["selection"])  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]
 
     @property
     def seekable(self) -> bool:
@@ -235,11 +241,11 @@ class Sources:
                 which[chosen] = len(buffers)
                 starts[chosen] = places[records[chosen]]
                 buffers.append(buffer)
-        frames = Frames(buffers, which, starts, adjacent=True)
+        frames = Frames(buffers, which, starts, adjacent=not self._gaps)
         if self.mapped:
             return frames
         adjacent = self._fetch_stretches(picks.file, records, together, frames)
-        return frames._replace(adjacent=adjacent)
+        return frames._replace(adjacent=adjacent and not self._gaps)
 
     def _fetch_stretches(
         self, file: NDArray[np.int32], records: Int64, together: Picks | None, out: Frames
