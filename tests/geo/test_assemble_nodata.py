@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import rasterio
 
-from tests.geo.predictions import GEO_A, MIX_A, read, tile, write
+from tests.geo.predictions import AFFINE, GEO_A, MIX_A, read, tile, write
 from tfrio.errors import TfrioWarning
-from tfrio.geo import import_image
+from tfrio.geo import Mixer, import_image
+from tfrio.types import XY
 
 if TYPE_CHECKING:
     from pathlib import Path
