@@ -6,17 +6,8 @@
 namespace tfrio {
 namespace {
 
-constexpr std::uint8_t kFirst = wire::tag(1, wire::kLength);  // list contents, and bytes_list
+constexpr std::uint8_t kFirst = wire::tag(1, wire::kLength);
 constexpr std::uint8_t kFloatList = wire::tag(2, wire::kLength);
-constexpr std::uint8_t kInt64List = wire::tag(3, wire::kLength);
-
-/// True where `feature` is `list tag, length, kFirst, length` with one-byte lengths that fit: one
-/// list in one piece, as every writer writes short ones.
-bool is_short_packed(Bytes feature, std::uint8_t list_tag) {
-  return feature.size() >= 4 && feature.size() < 0x80 && feature[0] == list_tag &&
-         feature[1] == feature.size() - 2 && feature[2] == kFirst &&
-         feature[3] == feature.size() - 4;
-}
 
 /// Make room in `buffer` for as many values as the last batch had.
 template <class T>
@@ -49,20 +40,6 @@ void Column::begin() {
   if (ragged()) prepare_offsets(arrays_.value_offsets, sizes_[2]);
   if (is_list()) prepare_offsets(arrays_.step_offsets, sizes_[3]);
   prepare(arrays_.present, sizes_[4]);
-}
-
-std::size_t Column::value_count() const {
-  return is_bytes() ? arrays_.byte_offsets.size() - 1
-                    : arrays_.values.size() / value_size(spec_.kind);
-}
-
-void Column::end_item() {
-  if (ragged()) arrays_.value_offsets.push_back(static_cast<std::int64_t>(value_count()));
-}
-
-void Column::end_row(std::int64_t steps) {
-  if (is_list()) arrays_.step_offsets.push_back(arrays_.step_offsets.back() + steps);
-  arrays_.present.push_back(1);
 }
 
 void Column::add_absent() {
@@ -149,55 +126,6 @@ void Column::put_pieces(const Bytes* pieces, std::size_t n) {
       arrays_.byte_offsets.push_back(static_cast<std::int64_t>(arrays_.values.size()));
     }
   }
-}
-
-bool Column::add_ordinary(Bytes feature) {
-  switch (spec_.kind) {
-    case Kind::floats:
-      return add_ordinary_floats(feature);
-    case Kind::int64s:
-      return add_ordinary_int64s(feature);
-    default:
-      return add_ordinary_bytes(feature);
-  }
-}
-
-bool Column::add_ordinary_floats(Bytes feature) {
-  if (!ragged()) {
-    const std::size_t size = fixed_size();
-    if (header_size_ == 0 || feature.size() != header_size_ + size) return false;
-    if (header_size_ == 4 ? load32(feature.data()) != load32(header_)
-                          : std::memcmp(feature.data(), header_, header_size_) != 0) {
-      return false;
-    }
-    std::memcpy(arrays_.values.extend(size), feature.data() + header_size_, size);
-    return true;
-  }
-  if (!is_short_packed(feature, kFloatList) || feature.size() % 4 != 0) return false;
-  arrays_.values.append(feature.data() + 4, feature.size() - 4);
-  end_item();
-  return true;
-}
-
-bool Column::add_ordinary_int64s(Bytes feature) {
-  if (!is_short_packed(feature, kInt64List)) return false;
-  if (spec_.count == 1 && feature.size() == 5 && feature[4] < 0x80) {
-    store64(arrays_.values.extend(8), feature[4]);
-    return true;
-  }
-  const Bytes piece = feature.subspan(4);
-  wire::Error error;
-  const std::size_t count = wire::count_varints(piece, error);
-  Fault ignored;  // the general way says what is wrong
-  return error.at == nullptr && add_values(&piece, 1, count, ignored);
-}
-
-bool Column::add_ordinary_bytes(Bytes feature) {
-  if (spec_.count > 1 || spec_.count == 0 || !is_short_packed(feature, kFirst)) return false;
-  arrays_.values.append(feature.data() + 4, feature.size() - 4);
-  arrays_.byte_offsets.push_back(static_cast<std::int64_t>(arrays_.values.size()));
-  end_item();
-  return true;
 }
 
 std::size_t Column::add_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,

@@ -82,6 +82,7 @@ ExampleDecoder::ExampleDecoder(std::vector<FeatureSpec> features, const PayloadO
     locator_.list(spec.name, spec.place);
     columns_.emplace_back(spec);
   }
+  ordinary_seen_.resize(columns_.size());
 }
 
 void ExampleDecoder::begin() {
@@ -119,6 +120,7 @@ bool ExampleDecoder::add_feature(std::size_t i, Fault& fault) {
 }
 
 bool ExampleDecoder::add_payload(Bytes payload, Fault& fault) {
+  if (add_ordinary(payload)) return true;
   if (!locator_.locate(payload, fault)) return false;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (!add_feature(i, fault)) return false;

@@ -125,7 +125,7 @@ bool Layout::matches(const std::uint8_t* payload) const {
   return true;
 }
 
-void LayoutCache::learn(Bytes payload, const Locator& locator, const std::vector<Column>& columns) {
+void LayoutCache::learn(Bytes payload, Locator& locator, const std::vector<Column>& columns) {
   Entry& entry = entries_[place(payload.size())];
   if (entry.length != payload.size()) {
     entry.length = payload.size();
@@ -138,7 +138,9 @@ void LayoutCache::learn(Bytes payload, const Locator& locator, const std::vector
     --waiting_;
     return;
   }
-  entry.layout = Layout::learn(payload, locator, columns);
+  entry.layout.reset();
+  Fault ignored;
+  if (locator.locate(payload, ignored)) entry.layout = Layout::learn(payload, locator, columns);
   entry.misses = 0;
   waiting_ = (std::uint64_t{1} << useless_) - 1;
   useless_ = std::min(useless_ + 1, kLongestWait);

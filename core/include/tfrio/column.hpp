@@ -71,13 +71,20 @@ class Column {
   /// Add a row from a FeatureList message, in the same way.
   bool add_feature_list(Bytes list, Scratch& scratch, Fault& fault);
 
+  /// Add a row from a Feature or FeatureList message of the ordinary form. False where it is of
+  /// another form or does not fit: only add_feature can judge that, and parts may be left behind.
+  bool add_ordinary_row(Bytes value);
+
   /// Add one list of values (a row or a step) taken apart before. Its kind is the column's.
   /// False, with `fault` filled, where the number of values differs from the count asked for.
   bool add_values(const Bytes* pieces, std::size_t n, std::size_t count, Fault& fault);
 
   /// End a row whose lists were added with add_values; `steps` of them where the feature
   /// is a feature list.
-  void end_row(std::int64_t steps);
+  void end_row(std::int64_t steps) {
+    if (is_list()) arrays_.step_offsets.push_back(arrays_.step_offsets.back() + steps);
+    arrays_.present.push_back(1);
+  }
 
   /// Add `n` rows of the same shape, the payload of row r at `first + r * stride`. Return how many
   /// were added: fewer where varints turn out to be of another number, which only the general way
@@ -125,9 +132,11 @@ class Column {
 
  private:
   bool add_ordinary(Bytes feature);
-  bool add_ordinary_floats(Bytes feature);
-  bool add_ordinary_int64s(Bytes feature);
-  bool add_ordinary_bytes(Bytes feature);
+  bool add_ordinary_list(Bytes list);
+  bool add_counted_floats(Bytes feature);
+  bool add_any_floats(Bytes feature);
+  bool add_int64s(Bytes feature);
+  bool add_string(Bytes feature);
   bool add_item(Bytes feature, Scratch& scratch, Fault& fault, bool& kindless);
   void add_packed_rows(const std::uint8_t* first, std::size_t stride, std::size_t n,
                        std::size_t size);
@@ -136,10 +145,15 @@ class Column {
   void end_rows(std::size_t n, std::size_t count);
   bool add_shaped_row(const std::uint8_t* payload, const RowShape& shape, Scratch& scratch);
   bool fits(std::size_t count, Fault& fault) const;
-  void end_item();
+  void end_item() {
+    if (ragged()) arrays_.value_offsets.push_back(static_cast<std::int64_t>(value_count()));
+  }
   void append_offsets(Buffer<std::int64_t>& to, const Buffer<std::int64_t>& from);
   void put_pieces(const Bytes* pieces, std::size_t n);
-  std::size_t value_count() const;
+  std::size_t value_count() const {
+    return is_bytes() ? arrays_.byte_offsets.size() - 1
+                      : arrays_.values.size() / value_size(spec_.kind);
+  }
 
   FeatureSpec spec_;
   ColumnArrays arrays_;

@@ -71,6 +71,10 @@ class ExampleDecoder {
   bool add_payload(Bytes payload, Fault& fault);
   bool add_feature(std::size_t i, Fault& fault);
   std::size_t add_record(Bytes data, std::size_t offset, const FrameOptions& options, Fault& fault);
+  bool add_ordinary(Bytes payload);
+  bool add_ordinary_maps(Bytes payload);
+  bool add_ordinary_map(Bytes map, Place place, std::size_t& found);
+  bool add_ordinary_entry(Bytes name, Bytes value, Place place, std::size_t& found);
   bool add_span(Bytes payload, Fault& fault);
   std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
   std::size_t add_rows(const Layout& layout, Bytes payloads, std::size_t n);
@@ -95,8 +99,12 @@ class ExampleDecoder {
   Locator locator_;
   LayoutCache layouts_;
   Scratch scratch_;
-  std::vector<Run> runs_;     // of the payload in hand, in the order in which they lie
-  std::vector<bool> is_run_;  // by column
+  std::vector<std::uint64_t> ordinary_seen_;  // by column: stamp of the payload that had it last
+  std::uint64_t ordinary_stamp_ = 0;
+  unsigned ordinary_failures_ = 0;  // payloads in a row that were not ordinary
+  unsigned ordinary_pause_ = 0;     // payloads not to try
+  std::vector<Run> runs_;           // of the payload in hand, in the order in which they lie
+  std::vector<bool> is_run_;        // by column
   std::vector<std::unique_ptr<ExampleDecoder>> helpers_;  // for other threads, kept over calls
   std::int64_t rows_ = 0;
   std::int64_t capacity_ = INT64_MAX;  // rows that fit the output arrays

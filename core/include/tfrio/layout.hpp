@@ -20,7 +20,7 @@ namespace tfrio {
 /// protobuf would read differently differs in a shaping byte; varint lists are counted again.
 class Layout {
  public:
-  /// Learn the layout of `payload`, which `locator` has just located and `columns` have decoded.
+  /// Learn the layout of `payload`, which `locator` has just located and `columns` can decode.
   /// Nothing where it is too small, too scattered or of a rare form: then it is not worth it.
   static std::optional<Layout> learn(Bytes payload, const Locator& locator,
                                      const std::vector<Column>& columns);
@@ -91,8 +91,8 @@ class LayoutCache {
 
   /// A payload came through the general way. Learn its layout where its length was seen before
   /// and what is known for that length keeps missing, but ever more rarely as long as nothing
-  /// learnt turns out useful.
-  void learn(Bytes payload, const Locator& locator, const std::vector<Column>& columns);
+  /// learnt turns out useful. `locator` lists the features of `columns`, in order.
+  void learn(Bytes payload, Locator& locator, const std::vector<Column>& columns);
 
  private:
   struct Entry {

@@ -44,6 +44,10 @@ class Locator {
 
   /// Return the number of a listed feature, or -1.
   int find(std::string_view name, Place place) const;
+  int find(Bytes name, Place place) const { return tables_[static_cast<int>(place)].find(name); }
+
+  /// Return whether some listed name is not UTF-8.
+  bool has_odd_names() const { return odd_names_; }
 
   /// Number of listed features.
   std::size_t size() const { return values_.size(); }
