@@ -363,6 +363,21 @@ def test_sequences_by_row_batch_and_call_are_equal(tmp_path: Path) -> None:
         assert payloads(tmp_path / name) == [expected], name
 
 
+@pytest.mark.parametrize("value", [b"a", 1.5, 2])
+def test_a_feature_list_without_steps_keeps_its_kind(tmp_path: Path, value: bytes | float) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write_sequence({"id": 1}, {"v": [value, value]})
+        writer.write_sequence({"id": 2}, {"v": []})
+        writer.write_sequence({"id": 3}, {"v": [value]})
+    steps = [len(row["v"]) for row in read(tmp_path / "a")]
+    assert steps == [2, 0, 1]
+    assert payloads(tmp_path / "a")[1] == sequence({"id": [2]}, {"v": []})
+    schema = {"id": "int64", "v": Feature("bytes", (), place="list")}
+    with Writer(tmp_path / "b", schema=schema) as writer:
+        writer.write_sequence({"id": 2}, {"v": []})
+    assert payloads(tmp_path / "b") == payloads(tmp_path / "a")[1:2]
+
+
 def test_fixed_steps_as_columns(tmp_path: Path) -> None:
     schema = {"obs": Feature("float", (2,), place="list"), "w": Feature("int64", (), place="list")}
     columns = {

@@ -220,14 +220,12 @@ class RowEncoder:
         known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
         kind = next((m.kind for m in made if m.kind != "unknown"), known)
         kind = self.known_kind(wire, kind, "list")
-        made = [store([], name, self.exactness, kind=kind) if not len(m.flat) else m for m in made]
+        none = store([], name, self.exactness, kind=kind)
+        made = [m if len(m.flat) else none for m in made]
         odd = next((m for m in made if m.kind != kind), None)
         if odd is not None:
             raise EncodeError(f"feature list '{name}' mixes {kind} and {odd.kind}", feature=name)
-        column = one_list(made)
-        if kind != "bytes" and not made:
-            column = column._replace(values=store([], name, self.exactness, kind=kind).flat)
-        found[Target(wire, kind, "list")] = column
+        found[Target(wire, kind, "list")] = one_list(made, none)
 
     def _step(self, name: str, i: int, step: Any, feature: Feature | None) -> Stored:
         try:

@@ -148,9 +148,9 @@ def one_value(stored: Stored) -> WireColumn:
     return WireColumn(column.data, column.offsets, each=len(column))
 
 
-def one_list(steps: Sequence[Stored]) -> WireColumn:
-    """Return one record's feature list as a column of one row."""
-    values, offsets = _flat(steps)
+def one_list(steps: Sequence[Stored], none: Stored) -> WireColumn:
+    """Return one record's feature list as a column of one row; ``none``: no value of its kind."""
+    values, offsets = _flat(steps or [none])
     bounds = np.zeros(len(steps) + 1, np.int64)
     np.cumsum([len(step.flat) for step in steps], out=bounds[1:])
     return WireColumn(values, offsets, bounds, steps_of([len(steps)]))
@@ -171,11 +171,11 @@ def _native(
 
 
 def _flat(parts: Sequence[Stored]) -> tuple[Array, Array | None]:
-    """Return the values of some lists in a row, and byte offsets."""
+    """Return the values of some lists, at least one, in a row, and byte offsets."""
     if any(part.kind == "bytes" for part in parts):
         column = BytesColumn.of([v for part in parts for v in part.flat])
         return column.data, column.offsets
-    return np.concatenate([p.flat for p in parts]) if parts else np.zeros(0, np.float32), None
+    return np.concatenate([part.flat for part in parts]), None
 
 
 def _check_size(columns: Mapping[Target, WireColumn]) -> None:
