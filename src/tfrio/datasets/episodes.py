@@ -16,6 +16,7 @@ from tfrio.datasets.torch_data import TFRecordDataset
 from tfrio.errors import SchemaError, UsageError
 from tfrio.examples.schema import Schema
 from tfrio.records.names import in_split
+from tfrio.records.shards import list_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -133,7 +134,7 @@ def find_tfds(paths: PathsLike, split: str) -> tuple[list[str], Schema | None]:
     folder = Path(paths) if isinstance(paths, str | Path) and "://" not in str(paths) else None
     if folder is None or not (folder / "features.json").is_file():
         return setup.list_files(paths), None
-    files = setup.list_files(folder)
+    files = list_files(folder).files
     chosen = [path for path in files if in_split(Path(path).name, split)]
     lengths = _shard_lengths(folder / "dataset_info.json")
     if not chosen:

@@ -146,6 +146,8 @@ class Maker:
             return self.array(value)
         if isinstance(value, Ragged):
             return [self._value(value[i]) for i in range(len(value))]
+        if isinstance(value, list):
+            return [self._value(inner) for inner in value]
         return value.tolist() if isinstance(value, BytesColumn) else value
 
     def _add(self, entries: dict[str, Any], name: str, part: Any) -> None:
@@ -153,7 +155,11 @@ class Maker:
         if isinstance(part, BytesColumn):
             entries[name] = part if self._bytes_stay else _bytes_list(part)
         elif isinstance(part, list):
-            entries[name] = [self._value(value) for value in part]
+            # Other batches of the chunk may have had other shapes.
+            alike = len({getattr(value, "shape", None) for value in part}) == 1
+            whole = alike and isinstance(part[0], np.ndarray)
+            stacked = np.stack(part) if whole else None
+            entries[name] = self._value(part if stacked is None else stacked)
         elif self._ragged == "lists" or not _numbers(part):
             entries[name] = [self._value(part[i]) for i in range(len(part))]
         elif self._ragged == "nested" and isinstance(part.values, np.ndarray):
