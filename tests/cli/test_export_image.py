@@ -84,3 +84,83 @@ def test_a_source_without_grid_is_refused(cli, scene) -> None:
     assert done.code == 1
     assert "junk.tif" in done.err
     assert done.err.count("\n") == 1
+
+
+def square(path: Path, *, value: int = 3) -> Path:
+    """Write a square of 600 m in the middle of the scene, as GeoJSON in its CRS."""
+    ring = [[5.01e5, 4.499e6], [5.016e5, 4.499e6], [5.016e5, 4.4996e6], [5.01e5, 4.4996e6]]
+    feature = {
+        "type": "Feature",
+        "properties": {"kind": value},
+        "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]},
+    }
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    return path
+
+
+def values(shards: list[str], name: str) -> np.ndarray:
+    return np.concatenate([row[name] for row in tfrio.read(shards)])
+
+
+def test_labels_masks_and_renamed_bands(cli, scene) -> None:
+    done = cli(
+        *("export", "image", scene, scene.parent / "l", "--json", "--patch", "72,48"),
+        *("--bands", "red=3,nir=B8,all=1:3", "--mask-band", "nir", "--drop-masked"),
+        *("--labels", square(scene.parent / "f.geojson"), "--labels-attribute", "kind"),
+        *("--labels-crs", "EPSG:32618", "--labels-name", "field", "--labels-background", "9"),
+    )
+    assert done.code == 0
+    shards = done.json["shards"]
+    assert set(next(tfrio.read(shards[0]))) == {"red", "all", "field"}
+    labels = values(shards, "field")
+    assert set(np.unique(labels)) == {3, 9, 0}  # 0 where the mask band masks
+    assert (labels == 3).sum() == 60 * 60
+    assert values(shards, "all").size == 3 * values(shards, "red").size
+
+
+def test_patches_at_polygons_and_a_split(cli, scene) -> None:
+    where = square(scene.parent / "f.geojson")
+    done = cli(
+        *("export", "image", scene, scene.parent / "p", "--json", "--patch", "72,48"),
+        *("--at", where, "--at-crs", "EPSG:32618"),
+    )
+    assert (done.code, done.json["patches"]) == (0, 6)
+    done = cli(
+        *("export", "image", scene, scene.parent / "s", "--patch", "20,10"),
+        *("--validation", "0.3", "--split-block", "40,30", "--split-seed", "4", "--no-masks"),
+    )
+    assert done.code == 0
+    assert "s-train-manifest.json" in done.out
+    assert "s-validation-manifest.json" in done.out
+    parts = [
+        tfrio.geo.read_manifest(scene.parent / f"s-{n}-manifest.json")
+        for n in ("train", "validation")
+    ]
+    assert sum(len(part.written) for part in parts) == 300
+    assert not parts[0].masks
+    wrong = cli("export", "image", scene, scene.parent / "w", "--patch", "9", "--validation", "2")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
+def test_a_region_from_a_file_and_a_crs_that_is_missing(cli, scene) -> None:
+    where = square(scene.parent / "f.geojson")
+    done = cli(
+        *("export", "image", scene, scene.parent / "r", "--json", "--patch", "30,20"),
+        *("--region", where, "--region-crs", "EPSG:32618", "--mask-outside"),
+    )
+    assert (done.code, done.json["patches"]) == (0, 6)
+    gone = cli(
+        *("export", "image", scene, scene.parent / "g", "--patch", "9", "--region", "no.json")
+    )
+    assert gone.code == 2
+    assert "no.json" in gone.err
+    rasterio = pytest.importorskip("rasterio")
+    with rasterio.open(scene, "r+") as file:
+        file.crs = rasterio.crs.CRS()
+    refused = cli("export", "image", scene, scene.parent / "c", "--patch", "72,48")
+    assert refused.code == 1
+    taken = cli(
+        *("export", "image", scene, scene.parent / "c", "--patch", "72,48"),
+        *("--source-crs", "EPSG:32618"),
+    )
+    assert taken.code == 0

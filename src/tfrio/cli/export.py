@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrio.cli.output import emit_json, json_option, progress
-from tfrio.cli.params import NUMBERS, PAIR, as_mapping, names, setting
+from tfrio.cli.params import NUMBERS, PAIR, REGION, as_mapping, names, setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfrio.geo.labels import Labels
+    from tfrio.geo.points import PatchesAt, Split
     from tfrio.geo.report import ExportReport
 
 __all__ = ["export_command"]
 
+_LABELS = ("attribute", "name", "dtype", "background", "nodata", "crs")
 _RESAMPLING = ("nearest", "bilinear", "cubic", "average", "mode", "max", "min", "med")
 
 
@@ -30,7 +33,12 @@ def export_command() -> None:
 @click.argument("prefix")
 @click.option("--patch", type=PAIR, required=True, help="Patch in pixels, without margin.")
 @click.option("--kernel", type=PAIR, default="1,1", help="Margin of neighbours: half on each side.")
-@click.option("--bands", help="Bands to take: names or numbers from 1, separated by commas.")
+@click.option(
+    "--bands",
+    help="Bands to take: names or numbers from 1, separated by commas; new=old renames, "
+    "ndvi=3:15 makes one array band of bands 3 to 15.",
+)
+@click.option("--source-crs", help="CRS of a source that does not tell its own.")
 @click.option(
     "--dtype",
     type=click.Choice(["float", "native"]),
@@ -46,7 +54,9 @@ def export_command() -> None:
 @setting("--tensor-depth", "Depth of an array band's tensor.")
 @click.option("--edge", type=click.Choice(["drop", "pad", "shift"]), default="drop")
 @click.option("--stride", type=PAIR, help="Step from patch to patch; default: the patch.")
-@click.option("--region", type=NUMBERS, help="Left,bottom,right,top of the part to export.")
+@click.option(
+    "--region", type=REGION, help="Part to export: left,bottom,right,top or a GeoJSON file."
+)
 @click.option("--region-crs", default="EPSG:4326", show_default=True)
 @click.option("--crs", help="CRS of the grid; default: that of the source.")
 @click.option("--scale", type=float, help="Metres a pixel.")
@@ -54,7 +64,23 @@ def export_command() -> None:
 @click.option("--dimensions", type=PAIR, help="Pixels of the whole grid.")
 @click.option("--resampling", type=click.Choice(_RESAMPLING), default="nearest")
 @click.option("--mask-outside", is_flag=True, help="Mask pixels outside the region.")
+@click.option("--mask-band", help="Band that masks the others where it is 0; not exported.")
+@click.option("--drop-masked", is_flag=True, help="Leave out masked steps of array bands.")
+@click.option("--labels", metavar="FILE", help="Vector features to burn as a label band.")
+@click.option("--labels-attribute", help="Property with the value to burn; default: burn 1.")
+@click.option("--labels-name", default="label", show_default=True, help="Name of the label band.")
+@click.option("--labels-dtype", default="uint8", show_default=True)
+@click.option("--labels-background", type=float, default=0, help="Value where no feature lies.")
+@click.option("--labels-nodata", type=float, help="Value of the label band that means no data.")
+@click.option("--labels-crs", help="CRS of the labels; default: what their file says.")
+@click.option("--all-touched", is_flag=True, help="Burn each pixel that a label touches.")
+@click.option("--at", metavar="FILE", help="Take patches at these points or polygons only.")
+@click.option("--at-crs", help="CRS of the points; default: what their file says.")
+@click.option("--validation", type=float, help="Share of blocks for a PREFIX-validation.")
+@click.option("--split-block", type=PAIR, help="Block of the split in pixels; default: 8 patches.")
+@click.option("--split-seed", type=int, default=0, help="Another number divides otherwise.")
 @click.option("--patch-index", help="Write each patch's index as this feature.")
+@click.option("--no-masks", is_flag=True, help="Do not note masked pixels in the manifest.")
 @click.option("--statistics", is_flag=True, help="Count, min, max, mean, std of each band.")
 @click.option("--uncompressed", is_flag=True, help="Write plain files, not gzip.")
 @click.option("--naming", type=click.Choice(["drive", "gcs"]), default="drive")
@@ -81,6 +107,7 @@ def image_command(
       tfrio export image scene.tif out/scene --patch 256,256
       tfrio export image scene.tif out/scene --patch 256,128 --kernel 33,17 --dtype native
       tfrio export image s2.tif dem.tif out/both --patch 128 --crs EPSG:32633 --scale 10
+      tfrio export image s2.tif out/train --patch 64 --labels fields.gpkg --validation 0.2
     """
     from tfrio.geo.export import export_image
 
@@ -109,23 +136,63 @@ def _image_options(options: dict[str, Any]) -> dict[str, Any]:
     given = dict(options)
     dask, processes = given.pop("dask"), given.pop("processes")
     given["bands"] = _bands(given["bands"])
+    given["keep_masks"] = not given.pop("no_masks")
+    given |= {"labels": _labels(given), "at": _at(given), "split": _split(given)}
     given["compressed"] = not given.pop("uncompressed")
     given["executor"] = dask or ("processes" if processes else "threads")
     given["tensor_depths"] = as_mapping(given.pop("tensor_depth"), int)
     return given
 
 
-def _bands(text: str | None) -> list[str | int] | None:
-    """Read band names and numbers."""
+def _bands(text: str | None) -> list[str | int] | dict[str, str | int] | None:
+    """Read band names and numbers; with a new name among them, all get names."""
     found = names(text)
-    return None if found is None else [int(n) if n.isdecimal() else n for n in found]
+    if found is None or not any("=" in name for name in found):
+        return None if found is None else [_number(name) for name in found]
+    pairs = [name.rpartition("=") for name in found]
+    return {new or (f"b{old}" if old.isdecimal() else old): _number(old) for new, _, old in pairs}
+
+
+def _number(name: str) -> str | int:
+    return int(name) if name.isdecimal() else name
+
+
+def _labels(given: dict[str, Any]) -> Labels | None:
+    """Make the label band of its options, which are taken out."""
+    about = {name: given.pop(f"labels_{name}") for name in _LABELS}
+    where, touched = given.pop("labels"), given.pop("all_touched")
+    if where is None:
+        return None
+    from tfrio.geo.labels import Labels
+
+    return Labels(where=where, all_touched=touched, **about)
+
+
+def _at(given: dict[str, Any]) -> PatchesAt | None:
+    where, crs = given.pop("at"), given.pop("at_crs")
+    if where is None:
+        return None
+    from tfrio.geo.points import PatchesAt
+
+    return PatchesAt(where=where, crs=crs)
+
+
+def _split(given: dict[str, Any]) -> Split | None:
+    share, block, seed = (given.pop(n) for n in ("validation", "split_block", "split_seed"))
+    if share is None:
+        return None
+    from tfrio.geo.points import Split
+    from tfrio.types import XY
+
+    return Split(validation=share, block=XY.of(block) if block else None, seed=seed)
 
 
 def _files(report: ExportReport) -> str:
     """Say where the files lie."""
     last = f" to {Path(report.shards[-1]).name}" if len(report.shards) > 1 else ""
     beside = [Path(path).name for path in (report.mixer, report.manifest) if path]
-    return f"{report.shards[0]}{last}, {', '.join(beside)}" if report.shards else beside[-1]
+    line = f"{report.shards[0]}{last}, {', '.join(beside)}" if report.shards else beside[-1]
+    return line if report.validation is None else f"{line}\n{_files(report.validation)}"
 
 
 @export_command.command("table", short_help="Write a table as one TFRecord file.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NUMBERS", "PAIR", "as_mapping", "names", "setting"]
+__all__ = ["NUMBERS", "PAIR", "REGION", "as_mapping", "names", "setting"]
 
 
 class _Pair(click.ParamType):  # type: ignore[type-arg]  # generic only in new releases
@@ -44,8 +46,25 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is not a list of numbers such as 1,2.5,3", param, ctx)
 
 
+class _Region(click.ParamType):  # type: ignore[type-arg]
+    """A box as four numbers, or the name of a GeoJSON file."""
+
+    name = "N,N,N,N|FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value.lower().endswith((".json", ".geojson")):
+            try:
+                return json.loads(Path(value).read_bytes())
+            except (OSError, ValueError) as error:
+                self.fail(f"{value}: no GeoJSON that can be read ({error})", param, ctx)
+        return NUMBERS.convert(value, param, ctx)
+
+
 PAIR = _Pair()
 NUMBERS = _Numbers()
+REGION = _Region()
 
 
 def names(text: str | None) -> list[str] | None:
