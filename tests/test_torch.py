@@ -114,6 +114,7 @@ def test_earth_engines_own_export_has_no_manifest(scene, tmp_path, kernel):
     assert first["image"][1, 0, 2].tolist() == [200.0 + column for column in range(7, 14)]
 
 
+@pytest.mark.filterwarnings("ignore:.*missing shard")
 def test_a_lost_shard_and_a_wrong_prefix_are_told(scene, tmp_path):
     prefix = export(scene, tmp_path)
     with pytest.raises(GeoError, match="mixer"):
@@ -130,6 +131,7 @@ def test_a_lost_shard_and_a_wrong_prefix_are_told(scene, tmp_path):
         PatchDataset(prefix, split="train")
 
 
+@pytest.mark.filterwarnings("ignore:.*missing shard")
 def test_real_shard_of_earth_engine(shared, tmp_path):
     folder = shared / "data" / "ee" / "phen_asynch"
     shutil.copytree(folder, tmp_path / "ee")
