@@ -90,3 +90,4 @@ def test_missing_and_extra_shards_are_told() -> None:
 def test_dates_and_numbers_without_padding_are_no_shard_sequence() -> None:
     assert find_gaps(["scene-20240101.tfrecord", "scene-20240115.tfrecord"]) == []
     assert find_gaps(["p-1.tfrecord", "p-10.tfrecord"]) == []
+    assert find_gaps(["p-99999.tfrecord", "p-100000.tfrecord"]) == []

@@ -11,7 +11,7 @@ import pytest
 
 from tests.records import golden
 from tests.records.golden import FRAMES, put
-from tfrio.errors import UsageError
+from tfrio.errors import TfrioWarning, UsageError
 from tfrio.records.counting import count
 from tfrio.records.names import base_name
 from tfrio.records.shards import each_source, expand, list_files
@@ -87,6 +87,18 @@ def test_a_prefix_takes_only_its_own_export(tmp_path: Path) -> None:
         put(tmp_path, name, FRAMES[0])
     put(tmp_path, "A-mixer.json", b"{}")
     assert names(expand(tmp_path / "A")) == ["A-00000.tfrecord", "A-00001.tfrecord"]
+
+
+def test_a_shard_that_is_missing_is_warned_of_unless_files_are_named(tmp_path: Path) -> None:
+    files = [put(tmp_path, f"a-{i:05d}-of-00003", FRAMES[0]) for i in (0, 2)]
+    put(tmp_path, "a-OUT-00004.tfrecord", FRAMES[0])
+    for paths in (tmp_path / "a", f"{tmp_path}/a-000*"):
+        with pytest.warns(TfrioWarning, match="missing shard 00001 of 3") as warned:
+            assert len(expand(paths)) == 2
+        assert len(warned) == 1
+    assert len(expand(files)) == 2
+    put(tmp_path, "a-00001-of-00003", FRAMES[0])
+    assert len(expand(f"{tmp_path}/a-00000*")) == 1, "the others lie beside it"
 
 
 def test_a_relative_prefix_gives_relative_paths(

@@ -145,7 +145,7 @@ def find_gaps(paths: Iterable[str]) -> list[ShardGap]:
 
     Returns:
         One entry for each set with something wrong. A ``-00000`` sequence without a total counts
-        only with five digits (eight are a date), and its end cannot be checked.
+        only with five digits padded with zeros (eight are a date), and its end cannot be checked.
     """
     groups: dict[tuple[str, int | None, str], list[int]] = defaultdict(list)
     for path in paths:
@@ -158,6 +158,8 @@ def find_gaps(paths: Iterable[str]) -> list[ShardGap]:
 
 
 def _gap(prefix: str, total: int | None, found: list[int]) -> ShardGap | None:
+    if total is None and found[0] >= 10_000:  # not padded with zeros: no sequence from 00000 on
+        return None
     end = total if total is not None else found[-1] + 1
     missing = tuple(sorted(set(range(end)) - set(found)))
     extra = tuple(i for i in found if i >= end)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tfrio.compression import open_chunks
 from tfrio.compression.detect import HEAD_BYTES, header_length
-from tfrio.errors import CompressedDataError, UsageError
+from tfrio.errors import CompressedDataError, TfrioWarning, UsageError
 from tfrio.records.names import (
     SIDECAR,
+    ShardGap,
     base_name,
+    find_gaps,
     has_prefix,
     in_split,
     is_record_name,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-__all__ = ["Ignored", "Listing", "each_source", "expand", "list_files"]
+__all__ = ["Ignored", "Listing", "each_source", "expand", "gaps_beside", "list_files"]
 
 _MAGIC_CHARACTERS = "*?["
 
@@ -171,9 +174,7 @@ def list_files(paths: PathsLike, *, split: str | None = None) -> Listing:
         FileNotFoundError: A path stands for no file.
         UsageError: Not a path.
     """
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    found = [_one(_text(path)) for path in paths]
+    found = [_one(_text(path)) for path in _several(paths)]
     files = [file for listing in found for file in listing.files]
     ignored = [entry for listing in found for entry in listing.ignored]
     if split is not None:
@@ -192,8 +193,42 @@ def _text(path: Any) -> str:
 
 
 def expand(paths: PathsLike, *, split: str | None = None) -> list[str]:
-    """Return the files of ``list_files``."""
-    return list(list_files(paths, split=split).files)
+    """Return the files of ``list_files``; warn where shards are missing beside them.
+
+    Files named in full are taken as they are, without a warning.
+    """
+    files = list_files(paths, split=split).files
+    named = {_text(path) for path in _several(paths)}
+    found = [file for file in files if file not in named and parse_name(file)]
+    for gap in gaps_beside(found):
+        warnings.warn(f"{gap.message}. Reading goes on without", TfrioWarning, stacklevel=2)
+    return list(files)
+
+
+def gaps_beside(files: Iterable[str]) -> list[ShardGap]:
+    """Find missing and extra shards of the sets that files belong to, by what lies beside them.
+
+    Args:
+        files: Some shards, perhaps not all that are there.
+
+    Returns:
+        One entry for each set with something wrong.
+    """
+    sets: dict[str, set[str]] = {}
+    for file in files:
+        shard = parse_name(file)
+        if shard:
+            sets.setdefault(_folder_of(file), set()).add(shard.head)
+    gaps: list[ShardGap] = []
+    for folder, heads in sets.items():
+        names = [base_name(entry.path) for entry in list_folder(folder or os.curdir)]
+        shards = [(name, parse_name(name)) for name in names if _by_name(name) is None]
+        gaps += find_gaps(folder + name for name, shard in shards if shard and shard.head in heads)
+    return gaps
+
+
+def _several(paths: PathsLike) -> list[Any]:
+    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
 def each_source(paths: PathsLike | Source | Iterable[Source]) -> Iterator[Source]:
@@ -201,10 +236,7 @@ def each_source(paths: PathsLike | Source | Iterable[Source]) -> Iterator[Source
     if hasattr(paths, "read"):
         yield cast("Source", paths)
         return
-    several = (
-        [paths] if isinstance(paths, str | os.PathLike) else list(cast("Iterable[Source]", paths))
-    )
-    for path in several:
+    for path in _several(cast("PathsLike", paths)):
         if hasattr(path, "read"):
             yield path
         else:

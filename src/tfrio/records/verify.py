@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tfrio.compression.source import usable_threads
 from tfrio.errors import NotTFRecordError
 from tfrio.records.check import FileReport, check_file
-from tfrio.records.names import SIDECAR, ShardGap, base_name, find_gaps
-from tfrio.records.shards import Ignored, list_files
+from tfrio.records.names import SIDECAR, ShardGap, base_name
+from tfrio.records.shards import Ignored, gaps_beside, list_files
 from tfrio.records.totals import Total, check_totals
 from tfrio.storage import Entry, list_folder, name_of, size_of
 
@@ -198,15 +198,12 @@ def _around(reports: Iterable[FileReport]) -> tuple[tuple[ShardGap, ...], tuple[
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
         counts.setdefault(_folder(report.path), {})[report.path] = report.records
-    gaps: list[ShardGap] = []
+    gaps = gaps_beside(path for files in counts.values() for path in files)
     totals: list[Total] = []
     for folder, files in counts.items():
         entries = [_beside(folder, entry) for entry in list_folder(folder or os.curdir)]
         sidecars = [path for path in entries if path.endswith(".json")]
         others = {p for p in entries if not p.endswith((".json", SIDECAR)) and not _hidden(p)}
-        heads = {base_name(path).partition("-")[0] for path in files}
-        near = {path for path in others if base_name(path).partition("-")[0] in heads}
-        gaps += find_gaps(near | set(files))
         totals += check_totals(sidecars, files, others)
     return tuple(gaps), tuple(totals)
 
