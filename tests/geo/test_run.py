@@ -185,6 +185,45 @@ def test_a_dask_cluster_writes_the_same_and_goes_on(raster: Path, tmp_path: Path
     same_but_for_names(again, whole)
 
 
+KILLED_CLUSTER = """
+import sys
+from distributed import LocalCluster
+from tfrio.geo import export_image
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        export_image(sys.argv[1], sys.argv[2], patch=(7, 5), kernel=(4, 2), max_file_size=3_000,
+                     executor=cluster.scheduler_address)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_cluster_goes_on_and_ends_the_same(raster: Path, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {**OPTIONS, "max_file_size": 3_000}
+    whole = export_image(raster, tmp_path / "w", **options)
+    (tmp_path / "killed.py").write_text(KILLED_CLUSTER)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "killed.py", raster, tmp_path / "s"], start_new_session=True
+    )
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("s-*.partial.json"))) < 3:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    finished = len(list(tmp_path.glob("s-*.partial.json")))
+    assert 3 <= finished < len(whole.shards)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        report = export_image(raster, tmp_path / "s", executor=cluster.scheduler_address, **options)
+    assert report.resumed == finished
+    same_but_for_names(report, whole)
+    assert not [p for p in tmp_path.iterdir() if "partial" in p.name or p.name.endswith(".tmp")]
+
+
 def test_threads_split_shards_but_not_bytes(raster: Path, tmp_path: Path) -> None:
     one = export_image(raster, tmp_path / "a", workers=1, **OPTIONS)
     three = export_image(raster, tmp_path / "b", workers=3, **OPTIONS)
