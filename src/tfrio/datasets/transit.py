@@ -207,6 +207,11 @@ _blocks: dict[str, dict[tuple[int, int], torch.Tensor]] = {}
 
 
 def _known_block(use: BlockUse) -> NDArray[np.uint8]:
+    if use.token not in _blocks:
+        # glibc gives memory back after every batch of bytes and faults it in again for the next,
+        # until it has seen a large piece freed: then it keeps up to twice as much.
+        large = np.empty(16 << 20, np.uint8)
+        del large
     known = _blocks.setdefault(use.token, {})
     if use.block is not None:
         known[use.number] = use.block
