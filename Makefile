@@ -16,7 +16,7 @@ PIP := $(PY) -m pip install --quiet
 NATIVE := CMakeLists.txt $(wildcard src/tfrio/*.cpp src/tfrio/*.hpp) \
 	$(shell find core -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name 'CMakeLists.txt' 2>/dev/null)
 
-.PHONY: help demo test lint types sanitize bench bench-peers docs fuzz build format clean
+.PHONY: help demo test lint types sanitize oracle bench bench-peers docs fuzz build format clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is
@@ -55,6 +55,9 @@ bench: build ## the small benchmarks, ratios in one run
 
 bench-peers: build ## the whole benchmarks against pinned peers, in environments under .bench/
 	@$(PY) -m benchmarks.examples --peers
+
+oracle: build ## exchange files with TensorFlow and compare every value (nightly)
+	@$(PY) -m oracle
 
 docs: build $(STAMPS)/docs ## build the documentation to site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

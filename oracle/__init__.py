@@ -1,0 +1,1 @@
+"""Compare tfrio's files with TensorFlow's, both ways; run nightly, never by `make test`."""
