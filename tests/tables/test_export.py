@@ -195,6 +195,8 @@ def test_an_error_leaves_no_file(tmp_path: Path) -> None:
         export_table(path, tmp_path / "out")
     with pytest.raises(EncodeError, match="does not fit float32"):
         export_table([{"a": 1.0}, {"a": 1e300}], tmp_path / "out")
+    with pytest.raises(EncodeError, match="'a' holds a whole number of more than 308 digits"):
+        export_table([{"a": 10**310}], tmp_path / "out")
     assert [p.name for p in tmp_path.iterdir()] == ["t.geojson"]
 
 

@@ -103,6 +103,7 @@ def test_csv(tmp_path: Path) -> None:
         (["0.5", "0"], "float"),
         (["00.5"], "text"),
         (["1e999"], "text"),
+        (["1" * 310], "text"),
         (["1", "x", "2"], "text"),
         (["", ""], "null"),
     ],

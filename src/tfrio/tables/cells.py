@@ -94,19 +94,28 @@ def cells_of_values(field: Field, values: Sequence[object]) -> Cells:
     lengths = np.zeros(len(values), np.int64)
     lengths[present] = 1 if single else [len(parts) for _, parts in walked]
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    gathered = BytesColumn.of(map(text_of, flat)) if as_bytes else _numbers(flat, field.form)
+    gathered = (
+        BytesColumn.of(map(text_of, flat)) if as_bytes else _numbers(flat, field.form, field.name)
+    )
     shapes = None if single else _row_shapes(present, [shape for shape, _ in walked])
     return Cells(gathered, offsets, present, shapes)
 
 
-def _numbers(flat: list[Any], form: Form) -> NDArray[Any]:
+def _numbers(flat: list[Any], form: Form, name: str) -> NDArray[Any]:
     """Return numbers in the type of the column; a null within a list is NaN."""
     if form != "float":
         try:
             return np.array(flat, np.int64)
         except (OverflowError, TypeError):
             pass  # beyond int64, or a null within a list
-    return np.array([np.nan if value is None else value for value in flat], np.float64)
+    try:
+        return np.array([np.nan if value is None else value for value in flat], np.float64)
+    except OverflowError:
+        raise EncodeError(
+            f"column '{name}' holds a whole number of more than 308 digits, which no number type "
+            f"holds. Store its text with types={{'{name}': 'bytes'}}",
+            feature=name,
+        ) from None
 
 
 def _row_shapes(present: NDArray[np.bool_], shapes: list[tuple[int, ...]]) -> NDArray[np.int64]:

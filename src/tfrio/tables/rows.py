@@ -13,17 +13,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tfrio import storage
 from tfrio.errors import SchemaError
+from tfrio.tables.cells import cells_of_values
 from tfrio.tables.fields import Field, Profile
 from tfrio.tables.points import DEFAULT_CRS, point_of_geojson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TextIO
 
+    from tfrio.tables.cells import Cells
     from tfrio.tables.fields import Form
     from tfrio.types import PathLike
 
-__all__ = ["CsvRows", "GeoJsonRows", "Row"]
+__all__ = [
+    "CONVERT",
+    "FLOAT",
+    "INT",
+    "CsvRows",
+    "GeoJsonRows",
+    "Row",
+    "binary_file",
+    "text_file",
+    "widest",
+]
 
 # What one feature has: its properties, and its geometry as GeoJSON.
 Row: TypeAlias = tuple["Mapping[str, object]", "dict[str, Any] | None"]
@@ -75,7 +87,7 @@ class GeoJsonRows:
         if self._whole is not None:
             yield from self._whole["features"]
             return
-        with _text_file(self.path, "utf-8") as lines:
+        with text_file(self.path, "utf-8") as lines:
             for number, line in enumerate(lines):
                 if line.strip(" \t\r\n\x1e"):
                     yield _parsed(line.strip("\x1e"), f"{self.path}, line {number + 1}")
@@ -93,7 +105,7 @@ def _parsed(text: str | bytes, where: str) -> Any:
 
 
 def _collection(path: str) -> dict[str, Any]:
-    with _binary_file(path) as file:
+    with binary_file(path) as file:
         data = _parsed(file.read(), path)
     if isinstance(data, dict) and data.get("type") == "Feature":
         data = {"type": "FeatureCollection", "features": [data]}
@@ -115,14 +127,16 @@ def _named_crs(data: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _binary_file(path: str) -> Iterator[io.BufferedReader]:
+def binary_file(path: str) -> Iterator[io.BufferedReader]:
+    """Open a file or URL for reading."""
     with closing(storage.open_read(path)) as reader:
         yield io.BufferedReader(_Raw(reader), 1 << 18)
 
 
 @contextmanager
-def _text_file(path: str, encoding: str) -> Iterator[TextIO]:
-    with _binary_file(path) as file:
+def text_file(path: str, encoding: str) -> Iterator[TextIO]:
+    """Open a file or URL as text, line ends untouched."""
+    with binary_file(path) as file:
         yield io.TextIOWrapper(file, encoding, newline="")
 
 
@@ -169,8 +183,14 @@ class CsvRows:
         for header, columns in self._parts(_LOOK_ROWS):
             forms = forms or {name: "text" if name in self._text else "null" for name in header}
             for name, cells in zip(header, columns, strict=True):
-                forms[name] = _widest(forms[name], cells)
+                forms[name] = widest(forms[name], cells)
         return [Field(name, form) for name, form in forms.items()]
+
+    def cells(self, fields: Sequence[Field], rows: int) -> Iterator[tuple[int, dict[str, Cells]]]:
+        """Yield the number of rows and the columns asked for, so many rows at a time."""
+        for part in self.columns(rows):
+            count = len(next(iter(part.values())))
+            yield count, {field.name: cells_of_values(field, part[field.name]) for field in fields}
 
     def columns(self, rows: int) -> Iterator[dict[str, list[Any]]]:
         """Yield the cells of so many rows, numbers as such; an empty cell is None.
@@ -181,7 +201,7 @@ class CsvRows:
         Yields:
             A list of values by column.
         """
-        convert = {field.name: _CONVERT.get(field.form, str) for field in self.fields}
+        convert = {field.name: CONVERT.get(field.form, str) for field in self.fields}
         for header, columns in self._parts(rows):
             if not columns or not columns[0]:
                 continue
@@ -193,7 +213,7 @@ class CsvRows:
 
     def _parts(self, rows: int) -> Iterator[tuple[list[str], list[tuple[str, ...]]]]:
         """Yield the header and columns of text, once without rows for a table that has none."""
-        with _text_file(self.path, self._encoding) as file:
+        with text_file(self.path, self._encoding) as file:
             try:
                 reader = csv.reader(file)
                 header = self._header(reader)
@@ -230,26 +250,24 @@ class CsvRows:
                 )
 
 
-_CONVERT: dict[str, Any] = {"int": int, "float": float}
+CONVERT: dict[str, Any] = {"int": int, "float": float}
 _LOOK_ROWS = 4096
 # Python also takes 1_000 as a number, and 007 as 7: the first is text in any table, the second a
 # code whose zeros matter.
-_INT = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)\s*")
-_FLOAT = re.compile(
-    r"\s*[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf)\s*",
+INT = re.compile(r"[ \t]*[+-]?(?:0|[1-9][0-9]*)[ \t]*")
+FLOAT = re.compile(
+    r"[ \t]*[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf)[ \t]*",
     re.IGNORECASE,
 )
 
 
-def _widest(form: Form, cells: tuple[str, ...]) -> Form:
+def widest(form: Form, cells: tuple[str, ...]) -> Form:
     """Return the narrowest of null, int, float and text that holds the cells so far and these."""
     known = [cell for cell in cells if cell]
     if form == "text" or not known:
         return form
-    if form != "float" and all(map(_INT.fullmatch, known)):
-        return "int"
-    numbers = all(map(_FLOAT.fullmatch, known))
+    numbers = all(map(FLOAT.fullmatch, known))
     # 1e999 is a number that no float holds.
-    if numbers and not any(math.isinf(float(c)) and "n" not in c.lower() for c in known):
-        return "float"
-    return "text"
+    if not numbers or any(math.isinf(float(c)) and "n" not in c.lower() for c in known):
+        return "text"
+    return "int" if form != "float" and all(map(INT.fullmatch, known)) else "float"

@@ -18,9 +18,11 @@ from tfrio.tables.cells import Cells, cells_of_values
 from tfrio.tables.fields import Field, Profile
 from tfrio.tables.points import DEFAULT_CRS, point_of_wkb
 from tfrio.tables.rows import CsvRows, GeoJsonRows
+from tfrio.tables.rows_arrow import arrow_csv
 
 if TYPE_CHECKING:
     from tfrio.tables.rows import Row
+    from tfrio.tables.rows_arrow import ArrowCsv
     from tfrio.types import PathLike
 
 __all__ = [
@@ -113,7 +115,8 @@ def _open_file(
 ) -> TableSource:
     lower = path.lower()
     if lower.endswith(".csv"):
-        return CsvSource(CsvRows(path, encoding=encoding or "utf-8-sig", text=text))
+        fast = None if encoding else arrow_csv(path, text)
+        return CsvSource(fast or CsvRows(path, encoding=encoding or "utf-8-sig", text=text))
     if lower.endswith(_GEOJSON):
         return RowSource(GeoJsonRows(path, text=text))
     if lower.endswith(PARQUET):
@@ -201,7 +204,7 @@ class CsvSource:
     geometry = False
     crs: str | None = None
 
-    def __init__(self, rows: CsvRows) -> None:
+    def __init__(self, rows: CsvRows | ArrowCsv) -> None:
         self._rows = rows
         self.path = rows.path
         self.fields = rows.fields
@@ -209,9 +212,7 @@ class CsvSource:
     def chunks(self, fields: Sequence[Field], rows: int, *, points: bool) -> Iterator[Chunk]:
         """Yield the columns asked for, so many rows at a time."""
         first = 0
-        for part in self._rows.columns(rows):
-            count = len(next(iter(part.values())))
-            cells = {field.name: cells_of_values(field, part[field.name]) for field in fields}
+        for count, cells in self._rows.cells(fields, rows):
             yield Chunk(first, count, cells, [None] * count if points else [])
             first += count
 
