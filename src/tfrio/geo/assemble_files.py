@@ -20,7 +20,7 @@ from tfrio.examples.infer import observe
 from tfrio.examples.schema import Feature
 from tfrio.geo.naming import parse_shard_name
 from tfrio.records.names import base_name, natural_key, parse_name
-from tfrio.records.shards import expand
+from tfrio.records.shards import list_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def find_files(
     given: Sequence[PathLike] = (
         [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
     )
-    files = [PredictionFile.of(path) for path in expand(given)]
+    files = [PredictionFile.of(path) for path in list_files(given).files]
     groups: dict[str, list[PredictionFile]] = {}
     for file in files:
         groups.setdefault(file.prefix, []).append(file)

@@ -15,7 +15,7 @@ from tfrio.geo.assemble_check import score_order, score_orientations
 from tfrio.geo.assemble_layout import planes, read_layout
 from tfrio.geo.assemble_place import read_patches
 from tfrio.records.names import base_name
-from tfrio.records.shards import expand
+from tfrio.records.shards import list_files
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _tell(part: Part, what: str, rule: CheckRule) -> None:
 def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
     """Return the shards of the export that are at hand, in order from the first."""
     if inputs is not None:
-        return expand(inputs)
+        return list(list_files(inputs).files)
     if target.manifest is None or target.prefix is None:
         return []
     folder = target.prefix[: len(target.prefix) - len(base_name(target.prefix))]
