@@ -34,7 +34,7 @@ class RecordStream:
 
     Take what is whole from ``buffer``, say so with ``advance``, ask for more with ``fill``. The
     buffer is reused: views of it die at the next ``fill``. It grows only as bytes really arrive;
-    plain local files are mapped instead, 16 MiB at a time.
+    plain local files are mapped instead, 16 MiB at a time, and must not be cut short meanwhile.
 
     Args:
         path: Local path, URL or file object.
