@@ -232,3 +232,28 @@ def test_several_files_in_small_batches(tmp_path: Path) -> None:
     expected = [str(n * 10 + k) for n in range(3) for k in range(7)]
     assert (tmp_path / "t.csv").read_text().split() == ["i", *expected]
     assert report.rows == 21
+
+
+@pytest.mark.parametrize(
+    ("array", "back"),
+    [
+        (pa.array([["a", "b"], None, ["é", ""]]), None),
+        (pa.array([[[b"\xff", b""], [b"x", b"y"]], None]), None),
+        (pa.array([[], None, []], pa.list_(pa.int64())), None),
+        (pa.array([["2020-01-02", "x"], ["y"]]), None),
+        (pa.array([dt.time(1, 2, 3, 4), None]), None),
+        (pa.array([dt.time(1, 2), None], pa.time32("s")), None),
+        (pa.array([dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC), None]), None),
+        (pa.array([5, None], pa.timestamp("ms", "Europe/Vienna")), None),
+        (pa.array([dt.date(1960, 1, 2), None]), None),
+        (pa.array([[dt.date(2020, 1, 2)], None]), [["2020-01-02"], None]),
+    ],
+)
+def test_columns_of_every_type_come_back(tmp_path: Path, array: pa.Array, back: Any) -> None:
+    table = pa.table({"v": array, "n": pa.array(range(len(array)), pa.int16())})
+    report = export_table(table, tmp_path / "t", dtype="native")
+    import_table(report.path, tmp_path / "t.parquet")
+    found = pq.read_table(tmp_path / "t.parquet")
+    assert found["v"].to_pylist() == (array.to_pylist() if back is None else back)
+    if pa.types.is_temporal(array.type):
+        assert found["v"].type == (array.type if array.type != pa.time32("s") else pa.time32("ms"))

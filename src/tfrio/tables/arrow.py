@@ -89,13 +89,19 @@ def _array(pa: Any, batch: Batch, name: str, kind: Any, feature: Feature) -> Any
 def _values(pa: Any, column: Any, kind: Any, present: NDArray[np.bool_] | None) -> Any:
     """Build an array of a type from a column; only offsets and booleans are copied."""
     valid = None if present is None else pa.py_buffer(np.packbits(present, bitorder="little"))
+    if isinstance(column, BytesColumn) and pa.types.is_fixed_size_list(kind):
+        inner = _values(pa, column, kind.value_type, None)
+        rows = len(inner) // kind.list_size
+        return pa.Array.from_buffers(kind, rows, [valid], children=[inner])
     if isinstance(column, BytesColumn):
         data = np.ascontiguousarray(column.data)
         buffers = [valid, pa.py_buffer(_int32(column.offsets)), pa.py_buffer(data)]
         return pa.Array.from_buffers(kind, len(column), buffers)
     if isinstance(column, Ragged):
         inner = _values(pa, column.values, kind.value_type, None)
-        buffers = [valid, pa.py_buffer(_int32(column.offsets))]
+        # Bytes come flat, whatever their axes.
+        each = len(column.values) // len(inner) if len(inner) else 1
+        buffers = [valid, pa.py_buffer(_int32(column.offsets // each))]
         return pa.Array.from_buffers(kind, len(column), buffers, children=[inner])
     if pa.types.is_fixed_size_list(kind):
         inner = _values(pa, column.reshape(-1, *column.shape[2:]), kind.value_type, None)
@@ -120,6 +126,8 @@ def _type(pa: Any, feature: Feature) -> Any:
     if kind is None:
         return pa.null()
     shape = (-1,) if feature.shape is None else feature.shape
+    if feature.kind == "bytes" and shape:
+        shape = (-1, *shape[1:])  # an absent row has no values, which a fixed list would need
     for axis in reversed(shape):
         kind = pa.list_(kind) if axis == -1 else pa.list_(kind, axis)
     return pa.list_(kind) if feature.place == "list" else kind

@@ -72,6 +72,10 @@ class Conversion:
             return array
         if _is_bytes(pa, array.type) and not pa.types.is_string(field.type):
             array = array.cast(pa.string())
+        if pa.types.is_string(array.type) and pa.types.is_time(field.type):
+            # Arrow reads times of day as part of a date only.
+            dated = pa.compute.binary_join_element_wise("1970-01-01T", array, "")
+            return dated.cast(pa.timestamp(field.type.unit)).cast(field.type)
         if pa.types.is_floating(array.type) and pa.types.is_temporal(field.type):
             array = array.cast(pa.int64())
         return array.cast(field.type)
@@ -168,9 +172,17 @@ def _restored(pa: Any, kind: Any, noted: ColumnRow | None) -> Any:
         exact = noted.kind == "int64" and noted.dtype.startswith(("int", "uint"))
         name = noted.dtype if exact or noted.dtype in _SMALL else "int64"
         return with_leaf(kind, pa.type_for_alias(name))
-    if noted.form == "time" and "tz=" not in noted.dtype and _is_bytes(pa, kind):
-        return pa.type_for_alias(noted.dtype.partition("[day]")[0] if noted.dtype else "string")
+    if noted.form == "time" and _is_bytes(pa, kind):
+        return _time_type(pa, noted.dtype)
     return None
+
+
+def _time_type(pa: Any, text: str) -> Any:
+    """Return the type that Arrow calls ``date32[day]``, ``timestamp[us, tz=UTC]`` ..."""
+    name, _, zone = text.removesuffix("]").partition(", tz=")
+    if zone:
+        return pa.timestamp(name.removeprefix("timestamp["), zone)
+    return pa.type_for_alias(text.partition("[day]")[0] if text else "string")
 
 
 def _not_text(

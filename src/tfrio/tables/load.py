@@ -181,7 +181,8 @@ class _Import:
 def _noted_shapes(manifest: TableManifest | None) -> dict[str, tuple[int, ...]]:
     if manifest is None:
         return {}
-    known = [c for c in manifest.columns if c.shape and c.nulls < manifest.rows]
+    # A list of no values is a list: Arrow has no type for "always empty".
+    known = [c for c in manifest.columns if c.shape and all(c.shape) and c.nulls < manifest.rows]
     return {column.name: tuple(column.shape or ()) for column in known}
 
 
