@@ -65,7 +65,7 @@ template <auto Update>
 std::uint32_t copy_in_blocks(std::uint32_t state, const std::uint8_t* data, std::size_t size,
                              std::uint8_t* to) {
   while (size > 0) {
-    const std::size_t block = std::min<std::size_t>(size, 16 << 10);
+    const std::size_t block = std::min<std::size_t>(size, 3 << 10);
     state = Update(state, data, block);
     std::memcpy(to, data, block);
     data += block;

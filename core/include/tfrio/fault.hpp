@@ -30,10 +30,10 @@ struct Fault {
   std::int64_t offset = 0;     // offset of the record's header in the buffer
   std::uint64_t expected = 0;  // byte count, checksum, value count or kind number
   std::uint64_t got = 0;       // the same, as found
-  std::string feature;         // name of the feature, empty where none is concerned
+  std::string feature{};       // name of the feature, empty where none is concerned
   std::int64_t step = -1;      // step of a feature list, -1 elsewhere
   std::int64_t at = -1;        // byte offset in the payload, -1 where it does not apply
-  std::string_view reason;     // plain English, always a literal
+  std::string_view reason{};   // plain English, always a literal
 
   /// True where something is wrong.
   explicit operator bool() const { return code != FaultCode::none; }
