@@ -158,3 +158,19 @@ class TestResolve:
         export_image(source, tmp_path / "s", patch=(4, 3), sequence_data=True)
         with pytest.raises(GeoError, match="one SequenceExample per pixel"):
             resolve_target(tmp_path / "s", None)
+
+
+@pytest.mark.parametrize(
+    ("crs", "words"),
+    [
+        ("EPSG:99999", "EPSG has no 99999; pass crs="),
+        ("SR-ORG:6974", "unknown authority SR-ORG; pass crs="),
+        ("somewhere", "not understood; pass crs="),
+    ],
+)
+def test_a_crs_that_is_none_is_told_once(
+    crs: str, words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(GeoError, match=words):
+        check_crs(crs, "x-mixer.json")
+    assert capfd.readouterr().err == ""

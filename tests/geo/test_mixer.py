@@ -126,8 +126,8 @@ def test_grid_of_a_mixer() -> None:
         ({"projection": None}, "crs is missing"),
         ({"patchDimensions": [4]}, "patchDimensions must be 2 whole numbers"),
         ({"patchDimensions": [4.5, 3]}, "patchDimensions must be 2 whole numbers"),
-        ({"patchesPerRow": 0}, "whole numbers of at least 1"),
-        ({"totalPatches": "4"}, "whole numbers of at least 1"),
+        ({"patchesPerRow": 0}, "patchesPerRow must be a whole number of at least 1; found 0"),
+        ({"totalPatches": "4"}, "totalPatches must be a whole number"),
         ({"totalPatches": 5}, "not a multiple of patchesPerRow 2"),
     ],
 )  # fmt: skip

@@ -44,6 +44,8 @@ __all__ = [
 ExportLike: TypeAlias = "PathLike | Mixer | Manifest"
 
 _MIXER, _MANIFEST = "mixer.json", "-manifest.json"
+# What PROJ knows by these names; a code it lacks is a slip of the code.
+_AUTHORITIES = ("EPSG", "ESRI", "OGC", "IAU_2015", "IGNF", "NKG")
 
 
 class Places(Protocol):
@@ -365,13 +367,17 @@ def check_crs(text: str, name: str) -> str:
         GeoError: The CRS is not understood. There is no default: a map in the wrong place looks
             right.
     """
-    module = require("rasterio.crs", extra="geo")
+    rasterio = require("rasterio", extra="geo")
     errors = require("rasterio.errors", extra="geo")
     try:
-        known = module.CRS.from_user_input(text)
+        with rasterio.Env():  # else GDAL prints to the terminal what the error says
+            known = rasterio.CRS.from_user_input(text)
     except errors.CRSError as error:
         authority, colon, code = text.partition(":")
-        what = f"unknown authority {authority}" if colon and code.isalnum() else "not understood"
+        what = "not understood"
+        if colon and code.isalnum():
+            known = authority.upper() in _AUTHORITIES
+            what = f"{authority} has no {code}" if known else f"unknown authority {authority}"
         raise GeoError(
             f"{name}: CRS {text!r}: {what}; pass crs= with an EPSG code, a WKT or a PROJ string",
             path=name,

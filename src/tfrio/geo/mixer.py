@@ -102,8 +102,8 @@ class Mixer:
             crs=_crs(data, path),
             affine=_affine(data, path),
             patch=XY(*_numbers(data, "patchDimensions", 2, path)),
-            patches_per_row=_numbers({"n": [data.get("patchesPerRow")]}, "n", 1, path)[0],
-            total_patches=_numbers({"n": [data.get("totalPatches")]}, "n", 1, path)[0],
+            patches_per_row=_number(data, "patchesPerRow", path),
+            total_patches=_number(data, "totalPatches", path),
         )
         if mixer.total_patches % mixer.patches_per_row:
             raise GeoError(
@@ -142,13 +142,25 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def _is_whole(value: object) -> bool:
+    return _is_number(value) and value == int(value) and value >= 1  # type: ignore[call-overload,operator]
+
+
+def _number(data: dict[str, Any], key: str, path: str) -> int:
+    """Return the whole positive number that stands under a key."""
+    value = data.get(key)
+    if not _is_whole(value):
+        raise GeoError(
+            f"{path}: {key} must be a whole number of at least 1; found {value!r}. {_REMEDY}",
+            path=path,
+        )
+    return int(value)  # type: ignore[arg-type]
+
+
 def _numbers(data: dict[str, Any], key: str, count: int, path: str) -> list[int]:
     """Return whole positive numbers that stand under a key."""
     values = data.get(key)
-    whole = isinstance(values, list) and len(values) == count
-    if whole and isinstance(values, list):
-        whole = all(_is_number(v) and v == int(v) and v >= 1 for v in values)
-    if not whole or not isinstance(values, list):
+    if not isinstance(values, list) or len(values) != count or not all(map(_is_whole, values)):
         raise GeoError(
             f"{path}: {key} must be {count} whole numbers of at least 1; found {values!r}. "
             f"{_REMEDY}",
