@@ -6,6 +6,7 @@ import gzip
 import io
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,6 +151,16 @@ def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("row", [{"x": 1}, {"x": [1, 2]}], ids=["gathered", "at once"])
+def test_a_forgotten_writer_warns_and_keeps_every_row(tmp_path: Path, row: dict[str, Any]) -> None:
+    forgotten = [Writer(tmp_path / "a")]
+    for _ in range(10):
+        forgotten[0].write(row)
+    with pytest.warns(ResourceWarning, match="never closed"):
+        forgotten.clear()
+    assert len(payloads(tmp_path / "a")) == 10
 
 
 def test_close_twice_and_write_after_close(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
 from tfrio.compression.inflate import Inflater, Input, inflate_block
 from tfrio.errors import CompressedDataError, UsageError
-from tfrio.storage import AFTER_FORK, open_read, read_full, stay
+from tfrio.storage import FORKED, at_fork, open_read, read_full
 
 if TYPE_CHECKING:
     from tfrio.compression.blocks import Header
@@ -181,7 +181,7 @@ class InflateSource:
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
         self._ahead = _Ahead(_AHEAD)
-        self._left = False
+        self._forked = False
 
     @property
     def members(self) -> int:
@@ -228,14 +228,14 @@ class InflateSource:
         return not self._ended
 
     def _next_piece(self) -> bytes | None:
-        if self._left:
-            raise UsageError(f"{self.name}: {AFTER_FORK}")
+        if self._forked:
+            raise UsageError(f"{self.name}: {FORKED}")
         if self._thread is None:
             item = self._produce()[0]
             if self._threads > 1 and item is not None and self._inflater.input.peek(1):
                 self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
                 self._thread.start()
-                stay(self)
+                at_fork(self)
         else:
             item = self._ahead.get()
         if isinstance(item, Future):
@@ -296,14 +296,14 @@ class InflateSource:
         told = header.member.usize if header.member else -1
         return future, max(told, len(data))
 
-    def leave(self) -> None:
+    def forked(self) -> None:
         """Be of no more use in a forked child, which has none of the threads."""
-        self._left = True
+        self._forked = True
 
     def close(self) -> None:
         """Stop the threads and close the file."""
         self._ended = True
-        if not self._left:
+        if not self._forked:
             self._ahead.stop()
             if self._thread is not None:
                 self._thread.join()

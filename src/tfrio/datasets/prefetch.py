@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from tfrio.errors import UsageError
-from tfrio.storage import AFTER_FORK
+from tfrio.storage import FORKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -56,4 +56,4 @@ def ordered_map(
 
 def _check_process(process: int) -> None:
     if os.getpid() != process:
-        raise UsageError(f"this pass over a dataset {AFTER_FORK}")
+        raise UsageError(f"this pass over a dataset {FORKED}")

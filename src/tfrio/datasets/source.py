@@ -13,6 +13,7 @@ import numpy as np
 
 from tfrio.errors import CorruptRecordError
 from tfrio.records.reader import RecordStream
+from tfrio.storage import at_fork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,6 +177,11 @@ class Sources:
         self.mapped = all(file.mapped for file in self.files)
         """Whether every record of every file is at hand."""
         self._edges: dict[int, Int64] = {}
+        self.forked()
+        at_fork(self)
+
+    def forked(self) -> None:
+        """Hold nothing."""
         self._held: dict[tuple[int, int], Held] = {}
         self._forward: dict[int, ForwardFrames] = {}
         self._lock = threading.Lock()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.records.reader import RecordStream
 from tfrio.records.sequence import RecordSequence
+from tfrio.storage import at_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,11 +93,15 @@ class ExampleSequence(Sequence[dict[str, Any]]):
         self.records = records
         self.schema = schema
         self._features = features
-        self._reset()
+        self._start()
 
-    def _reset(self) -> None:
+    def _start(self) -> None:
+        self.forked()
+        at_fork(self)
+
+    def forked(self) -> None:
+        """Begin anew, with decoders of its own."""
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._forms: dict[bool, Form] = {}
         self._decoder: Any = None
         self._decoder_for: Any = None
@@ -107,7 +111,7 @@ class ExampleSequence(Sequence[dict[str, Any]]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._reset()
+        self._start()
 
     def __len__(self) -> int:
         """Return the number of records in all files."""
@@ -191,8 +195,6 @@ class ExampleSequence(Sequence[dict[str, Any]]):
 
     def _form(self, *, switch: bool) -> Form:
         """Return what decides the layout; columns without a schema go by the first records."""
-        if self._process != os.getpid():  # forked while another thread was at work
-            self._reset()
         if switch not in self._forms:
             if self.schema is not None:
                 self._forms[switch] = Bound(self.schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import IO, TYPE_CHECKING, Any, Literal, Self, get_args
 
 from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
@@ -229,6 +230,15 @@ class Writer:
         """Give up: leave nothing under the name but what an earlier ``flush`` brought there."""
         self._out.abort()
 
+    def __del__(self) -> None:
+        """Close a forgotten writer, with a warning; the rows that wait are not lost."""
+        out = getattr(self, "_out", None)
+        if out is not None and not out.closed:
+            warnings.warn(
+                f"{self.path}: a writer was never closed; use `with`", ResourceWarning, stacklevel=2
+            )
+            self.close()
+
     def __enter__(self) -> Self:
         """Return the writer itself."""
         return self
@@ -247,7 +257,7 @@ class Writer:
 
     def _check_open(self) -> None:
         if self._out.closed:
-            raise UsageError(f"writer is closed: {self.path}")
+            raise UsageError(f"{self._out.why_closed}: {self.path}")
 
     def _named(self, make: Any, *values: Any) -> Any:
         """Call what encodes; an error gets the file and the number of the record."""

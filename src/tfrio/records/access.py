@@ -20,7 +20,7 @@ from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
 from tfrio.records.textindex import read_text_index
-from tfrio.storage import is_remote, local_path, open_read, size_of
+from tfrio.storage import at_fork, is_remote, local_path, open_read, size_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -244,12 +244,16 @@ class RecordFile:
     def __init__(self, path: PathLike, *, index: IndexChoice | RecordIndex = "auto") -> None:
         self.path = os.fspath(path)
         self._index = index if isinstance(index, RecordIndex) else find_index(path, index)
-        self._reset()
+        self._start()
 
-    def _reset(self) -> None:
+    def _start(self) -> None:
+        self.forked()
+        at_fork(self)
+
+    def forked(self) -> None:
+        """Begin anew, nothing open."""
         self._frames: Frames | None = None
         self._reader: BinaryReader | None = None
-        self._process = os.getpid()
         self._lock = threading.Lock()
 
     @property
@@ -334,11 +338,11 @@ class RecordFile:
 
     def _opened(self) -> Frames:
         frames = self._frames
-        if frames is not None and self._process == os.getpid():
+        if frames is not None:
             return frames
         with self._lock:
-            if self._frames is None or self._process != os.getpid():
-                self._frames, self._process = self._open(), os.getpid()
+            if self._frames is None:
+                self._frames = self._open()
             return self._frames
 
     def _open(self) -> Frames:
@@ -368,7 +372,7 @@ class RecordFile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open again lazily."""
         self.__dict__.update(state)
-        self._reset()
+        self._start()
 
     def __del__(self) -> None:
         """Release handles of a file that nobody closed, as datasets keep files open."""

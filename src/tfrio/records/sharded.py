@@ -13,7 +13,7 @@ from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
 from tfrio.errors import UsageError
 from tfrio.records.names import shard_path
 from tfrio.records.writer import RecordWriter
-from tfrio.storage import AFTER_FORK, is_remote, publish, stay, temporary_beside
+from tfrio.storage import FORKED, at_fork, is_remote, publish, temporary_beside
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -96,7 +96,7 @@ class ShardedWriter:
         for _ in range(shards or 0):
             self._open()
         self.closed = False
-        stay(self)
+        at_fork(self)
 
     def _open(self) -> RecordWriter:
         """Open the next shard under a temporary name."""
@@ -201,11 +201,11 @@ class ShardedWriter:
         for temporary in self._temporary:
             temporary.unlink(missing_ok=True)
 
-    def leave(self) -> None:
+    def forked(self) -> None:
         """Be closed in a forked child: the shards are its parent's to finish."""
         if not self.closed:
             self.closed = True
-            self._why_closed = f"writer {AFTER_FORK}"
+            self._why_closed = f"writer {FORKED}"
 
     def __del__(self) -> None:
         """Close a forgotten writer, with a warning."""

@@ -46,7 +46,7 @@ class Sink(Protocol):
         """Give up: leave nothing, or what was there at the last flush (appending: before)."""
         ...
 
-    def leave(self) -> None:
+    def forked(self) -> None:
         """Let go of the file without a change, in a forked child of the process that writes it."""
         ...
 
@@ -62,6 +62,9 @@ class LocalSink:
     """
 
     def __init__(self, path: Path, *, append_at: int | None, exclusive: bool, fsync: bool) -> None:
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder; name a file in it")
+        path = path.resolve() if path.is_symlink() else path  # the rename would replace the link
         if exclusive and path.exists():
             raise FileExistsError(f"{path} exists already; mode 'x' never replaces")
         self.name = str(path)
@@ -112,7 +115,7 @@ class LocalSink:
         self._file.close()
         self._temporary.unlink(missing_ok=True)
 
-    def leave(self) -> None:
+    def forked(self) -> None:
         """Close the handle, which writes nothing: it has no buffer."""
         self._file.close()
 
@@ -145,7 +148,7 @@ class RemoteSink:
         with contextlib.suppress(UsageError):
             self._context.__exit__(UsageError, error, None)
 
-    def leave(self) -> None:
+    def forked(self) -> None:
         """Leave the upload to the process that began it."""
 
 
@@ -177,7 +180,7 @@ class ObjectSink:
     def abort(self) -> None:
         """Leave the object as it is; it is the user's."""
 
-    leave = abort
+    forked = abort
 
 
 def open_sink(

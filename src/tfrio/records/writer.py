@@ -26,7 +26,7 @@ from tfrio.records.damage import Damage
 from tfrio.records.reader import RecordStream
 from tfrio.records.sink import open_sink
 from tfrio.records.walk import tally
-from tfrio.storage import AFTER_FORK, is_remote, local_path, name_of, stay
+from tfrio.storage import FORKED, at_fork, is_remote, local_path, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -189,7 +189,7 @@ class RecordWriter:
         self._size = self._count = 0
         self.why_closed = "writer is closed"
         self.closed = False
-        stay(self)
+        at_fork(self)
 
     def write(self, payload: bytes | bytearray | memoryview) -> None:
         """Write one record.
@@ -202,8 +202,9 @@ class RecordWriter:
             UsageError: The writer is closed.
         """
         self._check_open()
-        self._payloads.append(bytes(payload))
-        self._size += len(payload) + _FRAME_BYTES
+        data = payload if type(payload) is bytes else _payload_bytes(payload)
+        self._payloads.append(data)
+        self._size += len(data) + _FRAME_BYTES
         self._count += 1
         self.records += 1
         if self._size >= self._block_size:
@@ -301,13 +302,13 @@ class RecordWriter:
             self._payloads, self._parts = [], []
             self._sink.abort()
 
-    def leave(self) -> None:
+    def forked(self) -> None:
         """Be closed in a forked child: the file is its parent's to finish."""
         if not self.closed:
             self.closed = True
-            self.why_closed = f"writer {AFTER_FORK}"
+            self.why_closed = f"writer {FORKED}"
             self._payloads, self._parts = [], []
-            self._sink.leave()
+            self._sink.forked()
 
     def __enter__(self) -> Self:
         """Return the writer itself."""
@@ -332,6 +333,14 @@ class RecordWriter:
                 f"{self.path}: a writer was never closed; use `with`", ResourceWarning, stacklevel=2
             )
             self.close()
+
+
+def _payload_bytes(payload: object) -> bytes:
+    """Copy a payload; numbers and lists, which ``bytes`` takes too, are no payload."""
+    try:
+        return bytes(memoryview(payload))  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(f"a payload must be bytes, got {type(payload).__name__}") from None
 
 
 def _target(

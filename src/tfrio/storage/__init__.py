@@ -5,17 +5,21 @@ temporary name in the same folder and are renamed once complete, so that nothing
 bears a final name.
 """
 
-from tfrio.storage.listing import Entry, is_folder, list_folder, list_glob, size_of
+from tfrio.storage.forks import FORKED, at_fork
+from tfrio.storage.listing import Entry, is_folder, is_regular, list_folder, list_glob, size_of
 from tfrio.storage.reading import BinaryReader, Source, local_path, name_of, open_read, read_full
 from tfrio.storage.remote import is_remote
 from tfrio.storage.writing import atomic_write, open_write, publish, temporary_beside
 
 __all__ = [
+    "FORKED",
     "BinaryReader",
     "Entry",
     "Source",
+    "at_fork",
     "atomic_write",
     "is_folder",
+    "is_regular",
     "is_remote",
     "list_folder",
     "list_glob",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import itertools
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from tfrio.errors import require
 from tfrio.storage.reading import local_path
 from tfrio.storage.remote import filesystem, is_remote, obstore_of, uses_obstore
 
-__all__ = ["Entry", "is_folder", "list_folder", "list_glob", "size_of"]
+__all__ = ["Entry", "is_folder", "is_regular", "list_folder", "list_glob", "size_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,13 @@ def size_of(path: str) -> int | None:
         return None
     fs, inside = filesystem(path)
     return int(fs.size(inside) or 0) if fs.isfile(inside) else None
+
+
+def is_regular(source: object) -> bool:
+    """Tell whether this names a local file that can be opened several times (not a pipe)."""
+    if not isinstance(source, str | os.PathLike) or is_remote(source):
+        return False
+    return local_path(source).is_file()
 
 
 def is_folder(path: str) -> bool:

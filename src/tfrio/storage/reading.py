@@ -133,6 +133,8 @@ class LocalReader:
         self._file = _QuietFile(path, "rb")
         self.seekable = self._file.seekable()
         self._lock = threading.Lock()
+        # Kept here, not in the file, whose position would be shared with forked processes.
+        self._position = 0 if self.seekable and hasattr(os, "preadv") else None
 
     @property
     def size(self) -> int | None:
@@ -150,11 +152,19 @@ class LocalReader:
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of ``buffer``; may be short."""
-        return self._file.readinto(buffer) or 0
+        if self._position is None:
+            return self._file.readinto(buffer) or 0
+        got = os.preadv(self._file.fileno(), [buffer], self._position)
+        self._position += got
+        return got
 
     def read(self, length: int, /) -> bytes:
         """Return the next bytes, at most ``length``; may be short."""
-        return self._file.read(length) or b""
+        if self._position is None:
+            return self._file.read(length) or b""
+        piece = os.pread(self._file.fileno(), length, self._position)
+        self._position += len(piece)
+        return piece
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, fewer at the end."""
@@ -174,11 +184,14 @@ class LocalReader:
 
     def seek(self, offset: int) -> None:
         """Continue ``readinto`` at ``offset``."""
-        self._file.seek(offset)
+        if self._position is None:
+            self._file.seek(offset)
+        else:
+            self._position = offset
 
     def tell(self) -> int:
         """Return where ``readinto`` continues."""
-        return self._file.tell()
+        return self._file.tell() if self._position is None else self._position
 
     def close(self) -> None:
         """Close the file."""

@@ -97,6 +97,7 @@ def atomic_write(path: PathLike, *, fsync: bool = False) -> Iterator[IO[bytes]]:
         return
     final = local_path(path)
     temporary = temporary_beside(final)
+    process = os.getpid()
     file = open_write(temporary)
     try:
         with io.BufferedWriter(file, 1 << 20) as buffered:
@@ -106,7 +107,8 @@ def atomic_write(path: PathLike, *, fsync: bool = False) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
         publish(temporary, final, fsync=fsync)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        if os.getpid() == process:  # not in a forked child, which leaves the block as it ends
+            temporary.unlink(missing_ok=True)
         raise
 
 
