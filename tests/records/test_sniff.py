@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,13 @@ def test_a_stranger_is_named_with_the_remedy(tmp_path: Path, content: bytes, tex
     assert look.remedy in message
 
 
-def test_a_stranger_inside_gzip_is_named_too(tmp_path: Path) -> None:
-    import gzip
+def test_data_compressed_twice_is_named(tmp_path: Path) -> None:
+    path = put(tmp_path, "x.tfrecord.gz", gzip.compress(golden.THREE_GZ))
+    with pytest.raises(NotTFRecordError, match="compressed twice: inside its gzip lies gzip-com"):
+        list(read_records(path))
 
+
+def test_a_stranger_inside_gzip_is_named_too(tmp_path: Path) -> None:
     path = put(tmp_path, "x.tfrecord.gz", gzip.compress(b"id,label\n1,2\n"))
     with pytest.raises(NotTFRecordError, match="inside its gzip looks like text"):
         list(read_records(path))

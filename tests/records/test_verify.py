@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import random
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,6 +18,8 @@ from tests.records import golden
 from tests.records.golden import FRAMES, THREE, put
 from tfrio.records import check
 from tfrio.records.check import check_file
+from tfrio.records.counting import count
+from tfrio.records.index import build_index
 from tfrio.records.verify import verify
 from tfrio.records.writer import RecordWriter
 
@@ -187,3 +192,23 @@ def test_progress_begins_again_when_pieces_find_damage(tmp_path: Path) -> None:
     done: list[int] = []
     check_file(path, threads=2, advanced=done.append)
     assert sum(done) == 138
+
+
+@pytest.mark.parametrize("content", [THREE, golden.THREE_GZ])
+@pytest.mark.parametrize(
+    "job",
+    [
+        lambda pipe: verify(pipe).records,
+        lambda pipe: count(pipe).records,
+        lambda pipe: build_index(pipe, verify=False).count,
+    ],
+)
+def test_what_can_be_opened_only_once_is_not_looked_at_beforehand(
+    tmp_path: Path, content: bytes, job: Callable[[Path], int]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    assert job(pipe) == 3
+    writer.join()

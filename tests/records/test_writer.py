@@ -247,6 +247,25 @@ def test_a_forgotten_writer_warns_and_keeps_the_records(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == FRAMES[0]
 
 
+@pytest.mark.parametrize("payload", ["text", 5, [1, 2], None])
+def test_what_is_no_payload_is_refused(tmp_path: Path, payload: object) -> None:
+    writer = RecordWriter(tmp_path / "a")
+    with pytest.raises(UsageError, match="a payload must be bytes, got"):
+        writer.write(payload)  # type: ignore[arg-type]
+    writer.write(np.array([[1, 2], [3, 4]], "<u2"))  # type: ignore[arg-type]
+    writer.close()
+    assert list(read_records(tmp_path / "a")) == [bytes([1, 0, 2, 0, 3, 0, 4, 0])]
+
+
+def test_a_folder_is_refused_at_once_and_a_link_is_written_through(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        RecordWriter(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write(tmp_path / "link", PAYLOADS)
+    assert (tmp_path / "target").read_bytes() == THREE
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_empty_files_are_sound(tmp_path: Path) -> None:
     assert write(tmp_path / "a", []) == b""
     assert gzip.decompress(write(tmp_path / "a.gz", [])) == b""

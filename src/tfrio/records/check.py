@@ -13,7 +13,7 @@ from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import Damage, seek_record, without_payload
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import tally
-from tfrio.storage import name_of, open_read, read_full
+from tfrio.storage import is_regular, name_of, open_read, read_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +135,7 @@ def check_file(
 
 def _worth_cutting(path: Source, compression: str | None, start: int) -> int:
     """Return the bytes from ``start`` on of a large plain local file, 0 for all others."""
-    if hasattr(path, "read"):
+    if not is_regular(path):
         return 0
     with RecordStream(path, compression=compression, start=start, threads=1) as stream:
         large = stream.compression == "none" and stream.unread >= _WORTH_CUTTING

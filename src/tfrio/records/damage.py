@@ -257,6 +257,12 @@ def _refuse_stranger(stream: RecordStream) -> None:
     """Raise when the first bytes are those of another kind of file."""
     size = len(stream.buffer) + stream.unread if stream.final or stream.unread else None
     look = sniff(bytes(stream.buffer[:1024]), size)
+    if stream.compression != "none" and look.kind in ("gzip", "zlib"):
+        raise NotTFRecordError(
+            f"{stream.path}: compressed twice: inside its {stream.compression} lies "
+            f"{look.text}; decompress it once",
+            path=stream.path,
+        )
     if look.stranger:
         inside = f"inside its {stream.compression} " if stream.compression != "none" else ""
         raise NotTFRecordError(

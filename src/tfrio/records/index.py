@@ -14,7 +14,7 @@ from tfrio.records.damage import Damage
 from tfrio.records.reader import RecordStream
 from tfrio.records.seek import NO_POINTS, SeekPoints, find_points
 from tfrio.records.walk import walk
-from tfrio.storage import is_remote, open_read
+from tfrio.storage import is_regular, is_remote, open_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +95,8 @@ def build_index(
         CorruptRecordError: A record is damaged or cut, and ``allow_partial`` is not set.
         NotTFRecordError: The file is something else.
     """
-    if not verify and not hasattr(path, "read"):
+    again = is_regular(path) or is_remote(path)  # can be opened more than once
+    if not verify and again:
         quick = _headers_only(path, compression)
         if quick is not None:
             return quick
@@ -103,7 +104,7 @@ def build_index(
     with stream:
         found, taps = _walk_all(stream, path, verify, allow_partial, advanced or (lambda _: None))
     blocks = None
-    if stream.compression == "gzip" and not hasattr(path, "read") and not found.partial:
+    if stream.compression == "gzip" and again and not found.partial:
         blocks = read_blocks(path)
     if blocks is not None and int(blocks.first[-1]) == found.count:
         return RecordIndex("gzip", found.count, found.data_size, None, blocks)

@@ -8,7 +8,6 @@ bits before it are filled with empty deflate blocks, which put out nothing.
 from __future__ import annotations
 
 import mmap
-import os
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from tfrio import _core
 from tfrio.compression.blocks import parse_header
 from tfrio.compression.detect import InflateError
 from tfrio.compression.inflate import PIECE, Inflater, Input
-from tfrio.storage import is_remote, local_path
+from tfrio.storage import is_regular, local_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,8 +195,7 @@ def find_points(path: Source, stream: RecordStream) -> Tap:
         The tap; ask it for the points when the stream was read to its end.
     """
     points: list[tuple[int, int, int]] = []
-    local = isinstance(path, str | os.PathLike) and not is_remote(path)
-    if local and stream.compression != "none":
+    if is_regular(path) and stream.compression != "none":
         with local_path(stream.path).open("rb") as file, _mapping(file) as data:
             points = _walk_members(data, stream.compression)
     step = -(-len(points) // MOST_POINTS) if points else 1
