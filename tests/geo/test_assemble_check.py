@@ -78,6 +78,21 @@ def test_another_order_is_seen(kind: str) -> None:
     assert fit.moved.tolist() == list(range(8))
 
 
+def test_a_shuffle_of_a_smooth_scene_is_seen() -> None:
+    rng = np.random.default_rng(0)
+    scene = rng.normal(size=(2, 90, 130)).cumsum(1).cumsum(2)
+    inputs = np.stack(
+        [scene[:, r : r + 9, c : c + 13] for r in range(0, 90, 9) for c in range(0, 130, 13)]
+    )
+    order = rng.permutation(100)
+    for predictions in (inputs[:, 0], (inputs[:, 0] > np.median(inputs[:, 0])).astype(np.uint8)):
+        assert not score_order(inputs, predictions).doubtful
+        fit = score_order(inputs, predictions[order])
+        assert fit.doubtful
+        right = fit.partner[fit.moved] == order[fit.moved]
+        assert right.mean() > 0.8
+
+
 def test_predictions_without_information_accuse_nobody() -> None:
     inputs = scenes(20)
     noise = np.random.default_rng(5).normal(size=(20, 24, 40))

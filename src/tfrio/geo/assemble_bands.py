@@ -237,7 +237,7 @@ def _check_alike(plans: Sequence[FeaturePlan], path: str) -> None:
         listed = "; ".join(f"'{plan.look.name}': {plan.reading}" for plan in plans)
         raise GeoError(
             f"{path}: features differ in resolution or kernel: {listed}. Import them one by one "
-            "with features="
+            "with bands="
         )
 
 

@@ -73,7 +73,7 @@ class OrderFit:
 
     Args:
         partner: Shape (n,), the patch whose input fits the prediction best.
-        moved: The predictions that fit another patch clearly better than their own.
+        moved: The predictions that fit another patch better than their own, and it them best.
         own: What those tell about the inputs of their own patches, in bits a pixel.
         best: What they tell about the inputs of their partners.
         lead: How far the latter is ahead, in standard errors.
@@ -87,12 +87,9 @@ class OrderFit:
 
     @property
     def doubtful(self) -> bool:
-        """Tell whether a quarter of the predictions, and at least three, fit other patches."""
-        if len(self.moved) < max(3, len(self.partner) // 4):
-            return False
-        # Records in another order have a patch each; several that like one patch are no order.
-        apart = len(np.unique(self.partner[self.moved])) > 0.8 * len(self.moved)
-        return apart and _clearly(self.best, self.own, self.lead, len(self.moved))
+        """Tell whether some of the predictions, at least three, fit other patches."""
+        enough = len(self.moved) >= max(3, len(self.partner) // 6)
+        return enough and _clearly(self.best, self.own, self.lead, len(self.moved))
 
 
 def _clearly(best: float, given: float, lead: float, patches: int) -> bool:
@@ -164,13 +161,18 @@ def score_order(inputs: NDArray[Any], predictions: NDArray[Any]) -> OrderFit:
     step = max(1, round((predictions[0].size / _ORDER_PIXELS) ** 0.5))
     seen = [_levels(inputs[:, b, ::step, ::step], _ORDER_LEVELS) for b in range(bands)]
     predicted = _levels(predictions[:, ::step, ::step], _ORDER_LEVELS)
+    # Partners are found by texture, in levels of each patch's own: smooth scenes have few others.
+    texture = [_textures(inputs[:, b, ::step, ::step]) for b in range(bands)]
+    own_texture = _textures(predictions[:, ::step, ::step])
     bits = np.zeros((n, n))
     for row in range(n):
-        for band in seen:
-            bits[row] += _information_with_each(band.reshape(n, -1), predicted[row].reshape(-1))
+        for band in texture:
+            bits[row] += _information_with_each(band, own_texture[row])
     partner = bits.argmax(axis=1)
     margin = _BETTER * bits.diagonal() + 2 * _noise(_ORDER_LEVELS, predicted[0].size)
-    moved = np.flatnonzero(bits.max(axis=1) > margin)
+    # Partners that choose each other: others are mostly chance.
+    mutual = bits.argmax(axis=0)[partner] == np.arange(n)
+    moved = np.flatnonzero(mutual & (bits.max(axis=1) > margin))
     if not len(moved):
         return OrderFit(partner, moved, 0.0, 0.0, 0.0)
     # Each may like its partner in a way of its own. Only where all go with their partners in one
@@ -178,6 +180,11 @@ def score_order(inputs: NDArray[Any], predictions: NDArray[Any]) -> OrderFit:
     own = _best_band([band[moved] for band in seen], predicted[moved])
     best = _best_band([band[partner[moved]] for band in seen], predicted[moved])
     return OrderFit(partner, moved, float(own.mean()), float(best.mean()), _lead(best, own))
+
+
+def _textures(planes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the levels of each plane by itself, shape (n, pixels)."""
+    return np.stack([_levels(plane, _ORDER_LEVELS).reshape(-1) for plane in planes])
 
 
 def _best_band(bands: Sequence[NDArray[np.int64]], one: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -257,7 +257,7 @@ def _feature_look(seen: Seen, paths: Sequence[str], records: int) -> FeatureLook
     if high != 1:
         raise GeoError(
             f"feature '{seen.name}' holds {high} byte strings per record; a patch of "
-            "uint8 is one. Name the features to place with features=",
+            "uint8 is one. Name the features to place with bands=",
             feature=seen.name,
         )
     return FeatureLook(seen.name, "bytes", _byte_length(seen.name, paths))
@@ -279,7 +279,7 @@ def _uneven(seen: Seen, paths: Sequence[str]) -> GeoError:
                 return GeoError(
                     f"{path}, record {record + row}: feature '{seen.name}' {found}, record 0 has "
                     f"{max(first, 0):,} values. Every record must hold one patch: write these "
-                    "predictions again, or name the features to place with features=",
+                    "predictions again, or name the features to place with bands=",
                     path=path,
                     record=record + row,
                     feature=seen.name,
@@ -287,7 +287,7 @@ def _uneven(seen: Seen, paths: Sequence[str]) -> GeoError:
                     got=max(int(lengths[row]), 0),
                 )
             record += batch.rows
-    return GeoError(f"feature '{seen.name}' holds no values; name others with features=")
+    return GeoError(f"feature '{seen.name}' holds no values; name others with bands=")
 
 
 def _byte_length(name: str, paths: Sequence[str]) -> int:
@@ -303,7 +303,7 @@ def _byte_length(name: str, paths: Sequence[str]) -> int:
                 raise GeoError(
                     f"{path}, record {record + row}: feature '{name}' has {lengths[row]:,} bytes, "
                     f"record 0 has {first:,}. A patch of uint8 has one byte a pixel; leave out "
-                    "text with features=",
+                    "text with bands=",
                     path=path,
                     record=record + row,
                     feature=name,

@@ -31,13 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["CheckRule", "check_orientation"]
 
 CheckRule: TypeAlias = Literal["error", "warn", "off"]
-# So many patches of a usual export hold millions of pixels; the comparison takes under a second.
-_PATCHES = 48
+# So many patches of a usual export, or values of large ones (64 MiB), tell enough; the comparison
+# takes about a second.
+_PATCHES = 96
+_VALUES = 16 << 20
+_BANDS = 4
 
 
 def check_orientation(
     part: Part, inputs: PathsLike | None, *, argmax: bool, rule: CheckRule
-) -> Fit | None:
+) -> None:
     """Say whether predictions would fit their inputs better in another orientation or order.
 
     Args:
@@ -46,29 +49,38 @@ def check_orientation(
         argmax: Whether the bands are scores of classes.
         rule: What to do where another orientation or order fits better.
 
-    Returns:
-        How well each orientation fits; None where nothing can be compared.
-
     Raises:
         GeoError: ``rule`` is ``"error"`` and another orientation or order fits clearly better.
     """
     files = _input_files(part.target, inputs)
     if rule == "off" or not files or set(files) & set(part.survey.paths):
-        return None
+        return
     if part.plan.scale != XY(1, 1) or min(part.target.patch.x, part.target.patch.y) < 2:
-        return None
+        return
     known = _input_patches(files, part.target)
     pairs = _predicted(part, known, argmax=argmax) if known else []
     if not pairs:
-        return None
-    seen = np.stack([known[index] for index, _ in pairs])
-    fit = score_orientations(seen, np.stack([band for _, band in pairs]))
-    order = score_order(seen, np.stack([band for _, band in pairs]))
-    if order.doubtful:
-        _tell(part, _order_text(order, [index for index, _ in pairs]), rule)
-    elif fit.doubtful:
-        _tell(part, _turn_text(fit), rule)
-    return fit
+        return
+    indices = [index for index, _ in pairs]
+    what = _doubt(
+        np.stack([known[index] for index in indices]), [band for _, band in pairs], indices
+    )
+    if what:
+        _tell(part, what, rule)
+
+
+def _doubt(inputs: NDArray[Any], predictions: Sequence[NDArray[Any]], indices: list[int]) -> str:
+    """Say what is wrong with some predicted band, nothing where all may be right."""
+    planes_of_band = list(np.stack(predictions, axis=1))
+    for planes_seen in planes_of_band:
+        order = score_order(inputs, planes_seen)
+        if order.doubtful:
+            return _order_text(order, indices)
+    for planes_seen in planes_of_band:
+        fit = score_orientations(inputs, planes_seen)
+        if fit.doubtful:
+            return _turn_text(fit)
+    return ""
 
 
 def _turn_text(fit: Fit) -> str:
@@ -117,11 +129,15 @@ def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
 def _input_patches(files: Sequence[str], target: Target) -> dict[int, NDArray[Any]]:
     """Return bands (bands, height, width) of the first patches of the export, by index."""
     found = {}
+    left = _VALUES
     rows = itertools.islice(read(list(files)), _PATCHES)
     for index, row in zip(target.written, rows, strict=False):
         bands = [band for name, value in row.items() for band in _bands(name, value, target)]
         if bands:
             found[index] = np.stack(bands)
+            left -= found[index].size
+        if left < 0:
+            break
     return found
 
 
@@ -142,14 +158,15 @@ def _bands(name: str, value: Any, target: Target) -> list[NDArray[Any]]:
 def _predicted(
     part: Part, known: dict[int, NDArray[Any]], *, argmax: bool
 ) -> list[tuple[int, NDArray[Any]]]:
-    """Return the predictions of the known patches, by index."""
+    """Return the first bands (bands, height, width) of the known patches, by index."""
     wanted = set(known)
     pairs = []
     patches = read_patches(part.survey.paths, part.plan)
     for index, bands in zip(part.order.tolist(), patches, strict=True):
         if index in wanted:
             wanted.discard(index)
-            pairs.append((index, bands.argmax(axis=0) if argmax else bands[0].copy()))
+            chosen = bands.argmax(axis=0)[None] if argmax else bands[:_BANDS].copy()
+            pairs.append((index, chosen))
         if not wanted:
             break
     return pairs

@@ -236,7 +236,7 @@ def _check_blend(part: Part, blend: Blend, *, argmax: bool) -> None:
     if part.plan.scale != XY(1, 1):
         raise UsageError(f"blend={blend!r} needs predictions at the resolution of the pixels")
     if len({feature.reading.stored for feature in part.plan.features}) > 1:
-        raise UsageError(f"blend={blend!r} needs features of one size; choose with features=")
+        raise UsageError(f"blend={blend!r} needs features of one size; choose with bands=")
     if (np.diff(part.order) < 0).any():
         raise UsageError(
             f"blend={blend!r} needs records in the order of the export. Write them in order with "
