@@ -329,6 +329,20 @@ def test_parts_and_mixtures_find_their_rank_when_they_need_it(numbered, monkeypa
     assert seen[0][1] != seen[1][1]
 
 
+@pytest.mark.parametrize("how", [{}, {"by": "file"}, {"key": "list"}, {"groups": range(TOTAL)}])
+def test_a_split_of_whole_files_is_the_same_on_any_number_of_ranks(numbered, how):
+    whole = dataset(numbered["plain"]).split([0.6, 0.4], **how)
+    wanted = [set(ids(part)) for part in whole]
+    for world in (2, 3):
+        seen = [[], []]
+        for rank in range(world):
+            data = dataset(numbered["plain"], shard_by="files", rank=rank, world_size=world)
+            for number, part in enumerate(data.split([0.6, 0.4], **how)):
+                seen[number] += ids(part)
+        assert [set(part) for part in seen] == wanted
+        assert len(seen[0]) + len(seen[1]) == TOTAL
+
+
 def test_split_by_key_and_groups(numbered):
     data = dataset(numbered["plain"])
     names = {batch_name for batch in data for batch_name in batch["name"]}

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfrio.datasets import notices, setup
 from tfrio.datasets.items import Items, Maker, RaggedForm
+from tfrio.datasets.keys import key_values
 from tfrio.datasets.place import find_place
 from tfrio.datasets.plan import Plan, plan
 from tfrio.datasets.reader import Chunk, Reader
@@ -357,7 +358,7 @@ class ArrayDataset:
             seed: Another seed gives another split. The epoch and the listing order do not matter.
             by: ``"record"``: exact sizes; ``"hash"``: each record by itself, unmoved when more
                 are appended; ``"file"``: whole files.
-            key: A feature: records with the same value stay together.
+            key: A feature: records with the same value stay together, and those without one.
             groups: Group of each record, in the order of the files: those stay together. For
                 spatial blocks see ``spatial_blocks``.
 
@@ -371,9 +372,10 @@ class ArrayDataset:
             raise UsageError("give key or groups, not both")
         if self._selection is not None:
             raise UsageError("this dataset is a part already; split the whole into more parts")
-        counts = self._open().sources.counts
+        whole = self._open_all()
+        counts = whole.sources.counts
         if key is not None:
-            groups = self._values_of(key)
+            groups = key_values(whole, key, errors=self._policy.mode, verify=self._reading.verify)
         if groups is None:
             parts = split_records(self._paths, counts, fractions=fractions, seed=seed, by=by)
             return [self._part(part) for part in parts]
@@ -384,18 +386,6 @@ class ArrayDataset:
             self._part([part[(part >= a) & (part < b)] - a for a, b in pairwise(edges)])
             for part in split_groups(groups, fractions, seed=seed)
         ]
-
-    def _values_of(self, key: str) -> list[object]:
-        """Read one feature of every record, as hashable values."""
-        only = setup.resolve_schema(self._paths, schema=None, features=[key], scalars=False)
-        reader = Reader(self._open().sources, only, self._policy, verify=self._reading.verify)
-        whole = plan(self._open().sources.counts, batch=4096)
-        values: list[object] = []
-        for batch in reader.chunks(whole, lambda chunk: chunk.batch):
-            column = batch[key]
-            listed = column.tolist()
-            values += [tuple(v) if isinstance(v, list) else v for v in listed]
-        return values
 
     def _part(self, selection: list[Int64]) -> Self:
         part = copy.copy(self)
@@ -436,18 +426,24 @@ class ArrayDataset:
 
     def _open(self) -> Opened:
         if self._opened is None:
-            paths = self._paths
+            rank, world = 0, 1
             if self._choices.shard_by == "files":
                 rank, world = find_place(self._choices.rank, self._choices.world_size)
-                notices.idle_ranks(len(paths), world)
-                paths = paths[rank::world]
+                notices.idle_ranks(len(self._paths), world)
+            selection = self._selection
             self._opened = setup.open_files(
-                paths,
+                self._paths[rank::world],
                 index=self._reading.index,
-                selection=self._selection,
+                selection=None if selection is None else selection[rank::world],
                 policy=self._policy,
             )
         return self._opened
+
+    def _open_all(self) -> Opened:
+        """Open the files of all ranks, which must agree how to split them."""
+        if self._choices.shard_by == "records":
+            return self._open()
+        return setup.open_files(self._paths, index=self._reading.index, policy=self._policy)
 
     def _reader(self) -> Reader:
         if self._made_reader is None:
