@@ -32,19 +32,6 @@ from tfrio.errors import CompressedDataError, NotTFRecordError, UsageError
 DATA = random.Random(0).randbytes(3000) * 900 + b"end"
 
 
-def bgzf(data: bytes) -> bytes:
-    """Return data as BGZF: gzip members of at most 64 KiB that tell their size."""
-    out = []
-    for begin in range(0, len(data), 60_000):
-        piece = data[begin : begin + 60_000]
-        body = golden.raw_deflate(piece, 1)
-        size = 18 + len(body) + 8
-        extra = b"BC" + struct.pack("<HH", 2, size - 1)
-        head = b"\x1f\x8b\x08\x04" + bytes(4) + b"\x00\xff" + struct.pack("<H", 6) + extra
-        out.append(head + body + struct.pack("<II", zlib.crc32(piece), len(piece)))
-    return b"".join(out)
-
-
 def blocked(data: bytes, size: int = 100_000, level: int = 2) -> bytes:
     pieces = [data[i : i + size] for i in range(0, len(data), size)]
     return b"".join(deflate_member(piece, 1, level=level) for piece in pieces)
@@ -68,7 +55,7 @@ FORMS = {
     "blocked": blocked(DATA),
     "blocked then ordinary": blocked(DATA[:500_000]) + gzip.compress(DATA[500_000:], 1),
     "ordinary then blocked": gzip.compress(DATA[:500_000], 1) + blocked(DATA[500_000:]),
-    "bgzf": bgzf(DATA),
+    "bgzf": golden.bgzf(DATA),
     "zlib": zlib.compress(DATA, 6),
 }  # fmt: skip
 
@@ -193,7 +180,9 @@ def test_a_block_tells_its_sizes() -> None:
     assert inflate_block(member, header, name="x", start=0) == DATA
     assert member_at(gzip.compress(DATA)) is None
     assert member_at(b"no gzip at all") is None
-    assert member_at(bgzf(DATA)) == Member(struct.unpack("<H", bgzf(DATA)[16:18])[0] + 1, -1, -1)
+    assert member_at(golden.bgzf(DATA)) == Member(
+        struct.unpack("<H", golden.bgzf(DATA)[16:18])[0] + 1, -1, -1
+    )
 
 
 def test_sizes_beyond_32_bits_fit_in_the_header() -> None:

@@ -82,3 +82,16 @@ def raw_deflate(data: bytes, level: int = 6, strategy: int = 0) -> bytes:
     """Return raw deflate data by zlib."""
     packer = zlib.compressobj(level, zlib.DEFLATED, -15, 8, strategy)
     return packer.compress(data) + packer.flush()
+
+
+def bgzf(data: bytes) -> bytes:
+    """Return data as BGZF: gzip members of at most 64 KiB that tell their size."""
+    out = []
+    for begin in range(0, len(data), 60_000):
+        piece = data[begin : begin + 60_000]
+        body = raw_deflate(piece, 1)
+        size = 18 + len(body) + 8
+        extra = b"BC" + struct.pack("<HH", 2, size - 1)
+        head = b"\x1f\x8b\x08\x04" + bytes(4) + b"\x00\xff" + struct.pack("<H", 6) + extra
+        out.append(head + body + struct.pack("<II", zlib.crc32(piece), len(piece)))
+    return b"".join(out)

@@ -63,6 +63,17 @@ def test_blocked_gzip_is_indexed_by_its_headers_alone(tmp_path: Path) -> None:
         assert index.blocks.stored[-1] == path.stat().st_size
 
 
+def test_a_remote_blocked_file_is_indexed_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    with RecordWriter("memory://indexed/a.tfrecord.gz", block_size=50) as writer:
+        for payload in PAYLOADS:
+            writer.write(payload)
+    monkeypatch.setattr(reading.ObjectReader, "read_at", None)  # no hopping from header to header
+    for verify in (True, False):
+        index = build_index("memory://indexed/a.tfrecord.gz", verify=verify)
+        assert index.blocks is not None
+        assert index.blocks.first.tolist() == [0, 2, 3]
+
+
 @pytest.mark.parametrize("content", [b"", golden.EMPTY_GZ, golden.frame(b"one")])
 def test_files_of_0_and_1_records_have_an_index(tmp_path: Path, content: bytes) -> None:
     path = put(tmp_path, "a", content)

@@ -15,7 +15,7 @@ from tfrio.errors import CompressedDataError, UsageError
 from tfrio.storage import FORKED, at_fork, open_read, read_full
 
 if TYPE_CHECKING:
-    from tfrio.compression.blocks import Header
+    from tfrio.compression.blocks import Header, Member
     from tfrio.storage import BinaryReader, Source
 
 __all__ = ["ChunkSource", "InflateSource", "PlainSource", "open_chunks", "usable_threads"]
@@ -32,6 +32,8 @@ class ChunkSource(Protocol):
     compression: Compression
     name: str
     size: int | None  # as stored, in bytes
+    # Blocks read so far, where every member of the file is one.
+    blocks: list[Member] | None
 
     @property
     def members(self) -> int:
@@ -80,6 +82,7 @@ class PlainSource:
 
     compression: Compression = "none"
     members = 0
+    blocks: list[Member] | None = None
 
     def __init__(self, reader: BinaryReader, head: bytes, start: int) -> None:
         self.name = reader.name
@@ -177,7 +180,8 @@ class InflateSource:
         self._piece = memoryview(b"")
         self._late: CompressedDataError | None = None
         self._ended = False
-        self._blocks = 0
+        self._inflated = 0
+        self.blocks: list[Member] | None = []
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
         self._ahead = _Ahead(_AHEAD)
@@ -186,7 +190,7 @@ class InflateSource:
     @property
     def members(self) -> int:
         """Whole gzip members (or zlib streams) inflated so far."""
-        return self._inflater.members + self._blocks
+        return self._inflater.members + self._inflated
 
     @property
     def ended(self) -> bool:
@@ -240,7 +244,7 @@ class InflateSource:
             item = self._ahead.get()
         if isinstance(item, Future):
             item = item.result()
-            self._blocks += 1
+            self._inflated += 1
         if isinstance(item, CompressedDataError):
             raise item
         return item
@@ -270,6 +274,7 @@ class InflateSource:
             member = self._whole_member(header)
             if member:
                 return self._inflate_member(member, header)
+            self.blocks = None
             inflater.begin(header)
         piece = inflater.piece()
         return piece or None, len(piece)
@@ -286,6 +291,8 @@ class InflateSource:
         place = self._inflater.input
         start = place.offset
         place.skip(len(data))
+        if self.blocks is not None and header.member is not None:
+            self.blocks.append(header.member)
         future: Future[bytes]
         if self._thread is None:
             future = Future()

@@ -15,7 +15,7 @@ from tfrio.records.index import read_blocks
 from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import list_files
 from tfrio.records.walk import tally
-from tfrio.storage import is_regular, is_remote, local_path, size_of
+from tfrio.storage import is_regular, local_path, size_of
 
 if TYPE_CHECKING:
     from tfrio.types import PathsLike
@@ -104,14 +104,14 @@ def _count_file(path: str, verify: bool) -> int:
 
 def _count_headers(path: str) -> int | None:
     """Count by headers alone; None where that cannot be done or something is wrong."""
-    if not is_remote(path) and not is_regular(path):
+    if not is_regular(path):
         return None
     with RecordStream(path, buffer_size=64, threads=1) as stream:
         kind, plain_bytes = stream.compression, stream.unread
     if kind == "gzip":
         blocks = read_blocks(path)
         return int(blocks.first[-1]) if blocks is not None else None
-    if kind != "none" or is_remote(path) or not plain_bytes:
+    if kind != "none" or not plain_bytes:
         return None
     with (
         local_path(path).open("rb") as file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,14 +15,14 @@ from tfrio.records.damage import Damage
 from tfrio.records.reader import RecordStream
 from tfrio.records.seek import NO_POINTS, SeekPoints, find_points
 from tfrio.records.walk import walk
-from tfrio.storage import is_regular, is_remote, open_read
+from tfrio.storage import is_regular, open_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from tfrio.compression import Compression
+    from tfrio.compression import Compression, Member
     from tfrio.storage import BinaryReader, Source
 
 __all__ = ["Blocks", "RecordIndex", "build_index", "read_blocks"]
@@ -95,17 +96,14 @@ def build_index(
         CorruptRecordError: A record is damaged or cut, and ``allow_partial`` is not set.
         NotTFRecordError: The file is something else.
     """
-    again = is_regular(path) or is_remote(path)  # can be opened more than once
-    if not verify and again:
+    if not verify and is_regular(path):
         quick = _headers_only(path, compression)
         if quick is not None:
             return quick
     stream = RecordStream(path, compression=compression, threads=threads)
     with stream:
         found, taps = _walk_all(stream, path, verify, allow_partial, advanced or (lambda _: None))
-    blocks = None
-    if stream.compression == "gzip" and again and not found.partial:
-        blocks = read_blocks(path)
+    blocks = None if found.partial or not stream.blocks else _table(stream.blocks)
     if blocks is not None and int(blocks.first[-1]) == found.count:
         return RecordIndex("gzip", found.count, found.data_size, None, blocks)
     return RecordIndex(
@@ -156,14 +154,12 @@ def _headers_only(path: Source, compression: str | None) -> RecordIndex | None:
     """Index a local file by its record or member headers; None where that cannot be done."""
     with RecordStream(path, compression=compression, buffer_size=64, threads=1) as stream:
         kind = stream.compression
-        if kind == "none" and not is_remote(path) and stream.unread:
+        if kind == "none" and stream.unread:
             return _map_headers(path, stream)
-    if kind == "gzip":
-        blocks = read_blocks(path)
-        if blocks is not None:
-            data_size = int(blocks.data[-1])
-            return RecordIndex("gzip", int(blocks.first[-1]), data_size, None, blocks)
-    return None
+    blocks = read_blocks(path) if kind == "gzip" else None
+    if blocks is None:
+        return None
+    return RecordIndex("gzip", int(blocks.first[-1]), int(blocks.data[-1]), None, blocks)
 
 
 def _map_headers(path: Source, stream: RecordStream) -> RecordIndex | None:
@@ -179,32 +175,33 @@ def _map_headers(path: Source, stream: RecordStream) -> RecordIndex | None:
     return RecordIndex(stream.compression, len(scan.spans), scan.consumed, scan.spans[:, 0] - 12)
 
 
-def _hop(reader: BinaryReader, size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield stored size, uncompressed size and records of each member; zeros if one keeps mum."""
+def _hop(reader: BinaryReader, size: int) -> Iterator[Member | None]:
+    """Yield each member; None, and no more, where one does not tell its sizes."""
     at = 0
     while at < size:
         member = member_at(reader.read_at(at, _MEMBER_HEAD))
         if member is None or member.records < 0 or not 0 < member.csize <= size - at:
-            yield 0, 0, 0
+            yield None
             return
-        yield member.csize, member.usize, member.records
+        yield member
         at += member.csize
 
 
 def read_blocks(path: Source) -> Blocks | None:
-    """Read the members of a blocked gzip file by their headers.
+    """Read the members of a local blocked gzip file by their headers.
 
     Returns:
         None where not every member tells its size and number of records.
     """
-    reader = open_read(path)
-    try:
-        size = reader.size
-        members = list(_hop(reader, size)) if size and reader.seekable else []
-    finally:
-        reader.close()
-    if not members or not members[-1][0]:
+    with contextlib.closing(open_read(path)) as reader:
+        return _table(list(_hop(reader, reader.size or 0)))
+
+
+def _table(members: Sequence[Member | None]) -> Blocks | None:
+    """Add up the sizes of members; None where one of them does not tell."""
+    told = [(m.csize, m.usize, m.records) for m in members if m is not None and m.records >= 0]
+    if not told or len(told) < len(members):
         return None
-    table = np.zeros((len(members) + 1, 3), np.int64)
-    np.cumsum(np.array(members, np.int64), axis=0, out=table[1:])
+    table = np.zeros((len(told) + 1, 3), np.int64)
+    np.cumsum(np.array(told, np.int64), axis=0, out=table[1:])
     return Blocks(*(np.ascontiguousarray(column) for column in table.T))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-    from tfrio.compression import Compression
+    from tfrio.compression import Compression, Member
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
@@ -86,6 +86,11 @@ class RecordStream:
     def members(self) -> int:
         """Whole gzip members read so far; 0 for plain files."""
         return self._source.members
+
+    @property
+    def blocks(self) -> list[Member] | None:
+        """The blocks read so far of a blocked gzip file; None where the file is something else."""
+        return self._source.blocks
 
     @property
     def consumed(self) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from isal import igzip_lib
 
 from tfrio import _core
-from tfrio.compression.blocks import parse_header
+from tfrio.compression.blocks import member_at, parse_header
 from tfrio.compression.detect import InflateError
 from tfrio.compression.inflate import PIECE, Inflater, Input
 from tfrio.storage import is_regular, local_path
@@ -197,7 +197,9 @@ def find_points(path: Source, stream: RecordStream) -> Tap:
     points: list[tuple[int, int, int]] = []
     if is_regular(path) and stream.compression != "none":
         with local_path(stream.path).open("rb") as file, _mapping(file) as data:
-            points = _walk_members(data, stream.compression)
+            first = member_at(data[:64])
+            if first is None or first.records < 0:  # our own blocks need no points
+                points = _walk_members(data, stream.compression)
     step = -(-len(points) // MOST_POINTS) if points else 1
     table = np.array(points[::step], np.int64).reshape(-1, 3)
     tap = Tap(table)
