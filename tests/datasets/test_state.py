@@ -72,6 +72,27 @@ def test_other_dicts_and_versions_are_refused():
         Progress.from_dict({**saved(Progress()), "version": 99}, rank=0, world=1)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"consumed": "12"},
+        {"consumed": -1},
+        {"consumed": 1.5},
+        {"consumed": [1, 2]},
+        {"consumed": [1, 2, -3]},
+        {"epoch": -1},
+        {"epoch": None},
+        {"world": "3"},
+        {"done": [[2, [3, -5]]]},
+        {"worker": [0, 2, "8"]},
+    ],
+)
+def test_damaged_states_are_refused(change):
+    state = {**saved(Progress(1, 12)), **change}
+    with pytest.raises(UsageError, match="state is damaged"):
+        Progress.from_dict(state, rank=0, world=3)
+
+
 def test_digests_follow_the_data_and_the_order():
     base = data_digest(["a", "b"], [3, 4], [30, 40])
     assert base == data_digest(["a", "b"], [3, 4], [30, 40])

@@ -172,6 +172,16 @@ def _check_shape(state: Mapping[str, Any]) -> None:
             f"state version {state['version']} is not {VERSION}: "
             "resume with the version of tfrio that saved it"
         )
+    consumed, world = state["consumed"], state["world"]
+    of_ranks = consumed if isinstance(consumed, list) else [consumed]
+    pairs = [number for _, counts in state["done"] for number in counts]
+    numbers = [state["epoch"], *of_ranks, *pairs, *state.get("worker", ())]
+    fits = not isinstance(consumed, list) or len(consumed) == world
+    if not (fits and all(type(n) is int and n >= 0 for n in numbers) and type(world) is int):
+        raise UsageError(
+            f"the state is damaged: epoch {state['epoch']!r}, {consumed!r} records consumed on "
+            f"{world!r} ranks. Load it as it was saved, or start a new epoch"
+        )
 
 
 def check_fit(state: Mapping[str, Any], *, data: str, order: str | None, seed: int) -> None:
