@@ -15,7 +15,6 @@ from tests.datasets.conftest import COUNTS, FORMS, TOTAL, ids, write_numbered
 from tfrio import Writer
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.datasets.mixing import mix
-from tfrio.datasets.notices import looks_sorted
 from tfrio.datasets.reader import Reader
 from tfrio.datasets.state import merge_states
 from tfrio.errors import (
@@ -395,31 +394,6 @@ def test_sorted_classes_are_mixed_and_the_state_stays_small(tmp_path):
     assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.1
     buffered = dataset(glob, batch_size=50, shuffle="buffer", window=10)
     assert np.corrcoef(ids(buffered), np.arange(1000))[0, 1] > 0.99
-
-
-def test_a_local_shuffle_of_sorted_labels_is_told(tmp_path):
-    with Writer(tmp_path / "sorted.tfrecord") as writer:
-        writer.write_batch({"x": np.arange(1000.0), "label": np.arange(1000) // 100})
-    data = dataset(tmp_path / "sorted.tfrecord", shuffle="buffer", window=20)
-    with pytest.warns(TfrioWarning, match="look sorted by 'label'.*20 neighbours of 1000"):
-        list(data)
-    list(data)  # told once
-    for quiet in ({"shuffle": "buffer", "window": 200}, {"shuffle": "full"}, {}):
-        list(dataset(tmp_path / "sorted.tfrecord", **quiet))
-
-
-@pytest.mark.parametrize(
-    ("values", "wanted"),
-    [
-        ([0] * 20 + [1] * 20 + [2] * 20, True),
-        ([0, 1] * 30, False),
-        ([0] * 60, False),
-        (range(60), False),
-        ([1] * 30 + [0] * 30, True),
-    ],
-)
-def test_what_looks_sorted(values, wanted):
-    assert looks_sorted(np.array(values)) is wanted
 
 
 @pytest.mark.parametrize("form", ["gzip", "blocked"])

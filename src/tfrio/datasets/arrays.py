@@ -76,6 +76,8 @@ class ArrayDataset:
         UsageError: An option does not make sense, or there are no files.
     """
 
+    loader_token: str | None = None
+    """Names the loader that its worker processes send batches to (see ``transit``)."""
     group: int | None = None
     """Batches that a worker takes in turn and sends at once; None: one by one."""
     _opened: Opened | None
@@ -204,9 +206,9 @@ class ArrayDataset:
     def _begin(self) -> Progress:
         worker, workers = self._worker()
         progress, again = self._turns.begin(worker, workers)
-        if again and workers > 1 and self._choices.shuffle:
+        if again and workers > 1 and self._choices.shuffle and self.loader_token is None:
             notices.same_epoch_again(progress.epoch)
-        self._warn_at_start()
+        self.warn_at_start()
         if progress.workers != workers:
             raise UsageError(
                 f"the state was saved in one of {progress.workers} workers, there are {workers} "
@@ -217,6 +219,8 @@ class ArrayDataset:
     def _passes(self, progress: Progress) -> Iterator[Any]:
         while True:
             whole = self._plan(progress)
+            if self._choices.infinite:
+                setup.check_endless(whole)
             notices.no_batches(whole, self._shards()[0])
             known = self.report.skipped_records
             yield from self._pass(progress, whole)
@@ -482,7 +486,8 @@ class ArrayDataset:
             group=self.group or 1,
         )
 
-    def _warn_at_start(self) -> None:
+    def warn_at_start(self) -> None:
+        """Say once what probably is not as the user expects."""
         spread = None if self._looked else setup.local_sample(self._choices, self._open())
         self._looked = True
         if spread is not None and not self._in_worker():

@@ -75,6 +75,8 @@ class Loader:
         self._start = Progress(start.epoch)
         self._live = self.dataset.counted(start)
         self.dataset.begin_at(start)
+        if self._workers:
+            self.dataset.warn_at_start()  # not once in each of them
         return self._handed_out(self._live)
 
     def _handed_out(self, progress: Progress) -> Iterator[Any]:

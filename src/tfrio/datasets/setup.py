@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrio.datasets.order import Int64, Order
+    from tfrio.datasets.plan import Plan
     from tfrio.examples.schema import SchemaLike
     from tfrio.records.damage import ErrorMode
 
@@ -310,12 +311,35 @@ def order_of_epoch(choices: Choices, sources: Sources, epoch: int) -> Order:
     return _mixed_order(choices, choices.mixture, sources.counts, epoch, window, kind, blocks)
 
 
+def check_endless(whole: Plan) -> None:
+    """Refuse to wait for ever for a batch that never comes.
+
+    Args:
+        whole: The plan of one epoch of an infinite dataset.
+
+    Raises:
+        UsageError: The rank has not one batch in a whole epoch.
+    """
+    if not (whole.skip or whole.length):
+        raise UsageError(
+            f"an infinite dataset without a batch: this rank has {len(whole.share)} records of "
+            f"{whole.order.total} for batches of {whole.batch}. Give it more records, a smaller "
+            "batch_size, or drop_last=False"
+        )
+
+
 def local_sample(choices: Choices, opened: Opened) -> Picks | None:
-    """Return records to look at where a shuffle mixes only neighbours; None where it does not."""
+    """Return records to look at where a shuffle mixes only neighbours; None where it does not.
+
+    Blocks that lie anywhere mix well where a window takes in ten of them.
+    """
     sources = opened.sources
-    total = int(opened.starts[-1])
-    local = pick_shuffle(choices.shuffle, sources) == "buffer" and sources.seekable
-    if not local or window_of(choices, sources) * 10 >= total:
+    kind = pick_shuffle(choices.shuffle, sources)
+    if kind not in ("blocks", "buffer") or not sources.seekable:
+        return None
+    total, window = int(opened.starts[-1]), window_of(choices, sources)
+    blocks = sources.blocks().size if kind == "blocks" else 0
+    if window * 10 >= total or window * blocks >= 10 * total:
         return None
     return Picks.of(np.linspace(0, total - 1, _SPREAD).astype(np.int64), opened.starts)
 

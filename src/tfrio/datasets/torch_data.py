@@ -44,9 +44,6 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
     batches; they come out in the same order as without workers.
     """
 
-    loader_token: str | None = None
-    """Names the loader that its worker processes send batches to (see ``transit``)."""
-
     def loader(
         self,
         *,
