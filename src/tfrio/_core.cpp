@@ -33,7 +33,7 @@ struct CountResult {
 };
 
 std::uint32_t py_crc32c(const BytesArgument& data, std::uint32_t crc) {
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   return crc32c(data.bytes(), crc);
 }
 
@@ -47,7 +47,7 @@ ScanResult py_scan(const BytesArgument& data, std::int64_t start, std::int64_t m
   Buffer<Span> spans;
   Progress progress;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     progress = scan(data.bytes(), first, {max_records, verify_payload, final}, spans);
   }
   const std::size_t rows = spans.size();
@@ -58,7 +58,7 @@ ScanResult py_scan(const BytesArgument& data, std::int64_t start, std::int64_t m
 CountResult py_count(const BytesArgument& data, std::int64_t start, bool verify_payload,
                      bool final) {
   const std::size_t first = checked_start(start, data.bytes());
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   const Progress progress = count(data.bytes(), first, {-1, verify_payload, final});
   return {progress.records, progress.consumed, fault_of(progress)};
 }
@@ -66,7 +66,7 @@ CountResult py_count(const BytesArgument& data, std::int64_t start, bool verify_
 std::pair<std::int64_t, bool> py_find_record(const BytesArgument& data, std::int64_t start,
                                              bool final) {
   const std::size_t first = checked_start(start, data.bytes());
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   const Found found = find_record(data.bytes(), first, final);
   return {found.offset, found.certain};
 }
@@ -82,7 +82,7 @@ nb::bytes py_frame(nb::sequence payloads) {
   }
   nb::bytes result(nullptr, size);
   auto* out = reinterpret_cast<std::uint8_t*>(const_cast<char*>(result.c_str()));
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   for (const BytesArgument& view : views) {
     write_record(out, view.bytes());
     out += view.bytes().size() + kFrameSize;
@@ -161,6 +161,8 @@ void bind_framing(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  // What daemon threads still hold when the process ends is no leak.
+  nb::set_leak_warnings(false);
   module.doc() = "Native core of tfrio: checksums, framing, Examples to columns and back.";
   bind_fault(module);
   bind_crc(module);

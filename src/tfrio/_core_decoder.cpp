@@ -51,7 +51,7 @@ Feed feed(PyDecoder& self, const BytesArgument& data, std::int64_t start, std::i
           bool verify, bool final, unsigned threads) {
   const InUse lock(self.in_use);
   const std::size_t first = checked_start(start, data.bytes());
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   return feed_of(self.decoder->feed(data.bytes(), first, {max_records, verify, final}, threads));
 }
 
@@ -66,7 +66,7 @@ Feed feed_spans(PyDecoder& self, const BytesArgument& data, const Spans& spans,
       throw nb::index_error("a span lies outside the buffer");
     }
   }
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   return feed_of(self.decoder->feed_spans(data.bytes(), list, max_records));
 }
 
@@ -90,7 +90,7 @@ Feed feed_at(PyDecoder& self, nb::sequence buffers, const Int32s& which, const I
       throw nb::index_error("`which` names a buffer that is not there");
     }
   }
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   return feed_of(
       self.decoder->feed_at(bytes, files, {starts.data(), starts.shape(0)}, verify, threads));
 }

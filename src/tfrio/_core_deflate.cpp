@@ -18,7 +18,7 @@ PyWalk walk(const BytesArgument& data, std::int64_t bit, std::int64_t spacing) {
   Buffer<DeflatePoint> points;
   DeflateWalk result;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     result = walk_deflate(data.bytes(), static_cast<std::uint64_t>(bit), spacing, points);
   }
   const std::size_t rows = points.size();

@@ -83,7 +83,7 @@ EncodedResult encode(const PyEncoder& self, std::size_t rows, const std::vector<
   }
   Encoded encoded;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     encoded = self.encoder->encode(rows, views);
   }
   return {nb::cast(to_array(std::move(encoded.data))), nb::cast(to_array(std::move(encoded.ends)))};

@@ -51,7 +51,7 @@ nb::object payload_at(const BytesArgument& data, std::int64_t start, bool verify
     if (payload->size() <= kSmall) {
       payload = checked_payload(data.bytes(), start, true, fault);
     } else {
-      nb::gil_scoped_release release;
+      const WithoutGil released;
       payload = checked_payload(data.bytes(), start, true, fault);
     }
   }
@@ -74,7 +74,7 @@ nb::tuple payloads_at(nb::sequence buffers, const Int32s& which, const Int64s& s
   std::vector<Bytes> found;
   Fault fault;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     found.reserve(which.shape(0));
     for (std::size_t k = 0; k < which.shape(0); ++k) {
       if (k + kAhead < which.shape(0)) {

@@ -11,7 +11,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "tfrio/buffer.hpp"
 #include "tfrio/bytes.hpp"
@@ -21,6 +23,27 @@
 namespace tfrio::python {
 
 namespace nb = nanobind;
+
+/// Work without the GIL while this lives.
+///
+/// Python ends a daemon thread that asks for the GIL while the interpreter shuts down by unwinding
+/// its stack, which the destructors of nanobind do not let pass: the process would abort. Such a
+/// thread waits here instead, for the end of the process (as Python 3.14 does itself).
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  WithoutGil(const WithoutGil&) = delete;
+  ~WithoutGil() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+  }
+
+ private:
+  PyThreadState* state_;
+};
 
 /// The bytes of any C-contiguous object with the buffer protocol, held while this lives.
 class BytesArgument {

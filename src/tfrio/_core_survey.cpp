@@ -18,7 +18,7 @@ Feed feed(PyScanner& self, const BytesArgument& data, std::int64_t start, std::i
           bool verify, bool final) {
   const InUse lock(self.in_use);
   const std::size_t first = checked_start(start, data.bytes());
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   return feed_of(self.scanner.feed(data.bytes(), first, {max_records, verify, final}));
 }
 
@@ -39,7 +39,7 @@ nb::list result(PyScanner& self) {
 }
 
 std::string_view py_classify(const BytesArgument& payload) {
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   switch (classify(payload.bytes())) {
     case PayloadClass::example:
       return "example";
