@@ -97,13 +97,17 @@ def test_infinite_over_epochs(numbered):
         del stream
 
 
-def test_state_each_step_is_small_and_follows(numbered):
-    made = loader(numbered["plain"])
-    for number, _ in enumerate(made, 1):
-        state = made.state_dict()
-        assert len(json.dumps(state)) < 300
-        over = number == 26
-        assert (state["epoch"], state["consumed"]) == ((1, 0) if over else (0, 4 * number))
+@pytest.mark.parametrize("workers", [0, 2])
+def test_state_each_step_is_small_and_follows(numbered, workers):
+    made = loader(numbered["plain"], workers)
+    for epoch in range(2):
+        for number, _ in enumerate(made, 1):
+            state = made.state_dict()
+            assert len(json.dumps(state)) < 300
+            stands = (epoch + 1, 0) if number == 26 else (epoch, 4 * number)
+            assert (state["epoch"], state["consumed"]) == stands
+            fresh = loader(numbered["plain"])
+            fresh.load_state_dict(state)  # the order is that of this epoch
 
 
 @pytest.mark.filterwarnings("ignore:epoch 0. left out")

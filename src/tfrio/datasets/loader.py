@@ -63,6 +63,7 @@ class Loader:
         self._loader: DataLoader[Any] | None = None
         self._start = dataset.starting()
         self._live: Progress | None = None
+        self._template: tuple[Progress, StateDict] | None = None
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch."""
@@ -144,7 +145,15 @@ class Loader:
         """Return where this rank stands after the last batch handed out (see ``ArrayDataset``)."""
         if self._live is not None and not self._workers:
             return self.dataset.state_dict()
-        return self.dataset.state_at(self._live or self._start)
+        live, known = self._live, self._template
+        if live is None:
+            return self.dataset.state_at(self._start)
+        if known and live.left > 0 and (known[0].epoch, known[0].done) == (live.epoch, live.done):
+            return {**known[1], "consumed": live.consumed}  # all that changes within an epoch
+        state = self.dataset.state_at(live)
+        if live.left > 0:
+            self._template = live, state
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where a state was saved, with the next pass (see ``ArrayDataset``)."""
