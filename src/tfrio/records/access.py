@@ -8,7 +8,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
 from tfrio.records.textindex import read_text_index
-from tfrio.storage import at_fork, is_remote, local_path, open_read, size_of
+from tfrio.storage import Closing, at_fork, is_remote, local_path, open_read, size_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from numpy.typing import NDArray
 
     from tfrio.compression.blocks import Header
@@ -226,7 +224,7 @@ class PointFrames:
         return b"".join(parts), self._offsets[start:stop] - first
 
 
-class RecordFile:
+class RecordFile(Closing):
     """One file by record number: plain, blocked gzip, ordinary gzip or zlib.
 
     Pickles, and works on in forked and spawned processes: handles are opened where needed.
@@ -382,16 +380,3 @@ class RecordFile:
     def __len__(self) -> int:
         """Return the number of records."""
         return self.count
-
-    def __enter__(self) -> Self:
-        """Return the file itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Release handles."""
-        self.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from tfrio.compression import open_chunks
 from tfrio.errors import CompressedDataError
@@ -10,11 +10,10 @@ from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
 from tfrio.records.window import open_window
-from tfrio.storage import name_of
+from tfrio.storage import Closing, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
     from tfrio.compression import Compression, Member
     from tfrio.storage import Source
@@ -29,7 +28,7 @@ _FRAME_BYTES = 16
 _READ_ON = 64 << 20
 
 
-class RecordStream:
+class RecordStream(Closing):
     """A window that slides over the uncompressed bytes of one file.
 
     Take what is whole from ``buffer``, say so with ``advance``, ask for more with ``fill``. The
@@ -191,19 +190,6 @@ class RecordStream:
     def close(self) -> None:
         """Release the file and threads."""
         self._window.close()
-
-    def __enter__(self) -> Self:
-        """Return the stream itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the stream."""
-        self.close()
 
 
 @overload

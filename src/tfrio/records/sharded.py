@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
 from tfrio.errors import UsageError
 from tfrio.records.names import shard_path
 from tfrio.records.writer import RecordWriter
-from tfrio.storage import FORKED, at_fork, is_remote, publish, temporary_beside
+from tfrio.storage import FORKED, Closing, at_fork, is_remote, publish, temporary_beside
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from numpy.typing import NDArray
 
     from tfrio.types import PathLike
@@ -27,7 +25,7 @@ __all__ = ["ShardedWriter"]
 _FRAME_BYTES = 16
 
 
-class ShardedWriter:
+class ShardedWriter(Closing):
     """Write records to several files.
 
     With ``shards`` records are dealt out in turn over so many files. With ``max_records`` or
@@ -216,19 +214,3 @@ class ShardedWriter:
                 stacklevel=2,
             )
             self.close()
-
-    def __enter__(self) -> Self:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close all shards, or give them up when the block raised."""
-        if kind is None:
-            self.close()
-        else:
-            self.abort()

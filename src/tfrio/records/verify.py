@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FileReport", "Finding", "VerifyReport", "verify"]
 
-Progress = "Callable[[int, int], None]"
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -70,13 +70,10 @@ def walk(stream: RecordStream, *, verify: bool = True) -> Iterator[Chunk | Damag
         if len(scan.spans):
             yield Chunk(data, scan.spans, stream.position, stream.records)
         stream.advance(scan.consumed, len(scan.spans))
-        if scan.fault is not None:
-            yield recover(stream, scan.fault)
-        elif not stream.final:
-            damage = refill(stream)
-            if damage is not None:
-                yield damage
-        else:
+        damage, more = _go_on(stream, scan.fault)
+        if damage is not None:
+            yield damage
+        if not more:
             return
 
 
@@ -87,14 +84,20 @@ def tally(stream: RecordStream, *, verify: bool = True) -> Iterator[int | Damage
         stream.advance(step.consumed, step.records)
         if step.records:
             yield step.records
-        if step.fault is not None:
-            yield recover(stream, step.fault)
-        elif not stream.final:
-            damage = refill(stream)
-            if damage is not None:
-                yield damage
-        else:
+        damage, more = _go_on(stream, step.fault)
+        if damage is not None:
+            yield damage
+        if not more:
             return
+
+
+def _go_on(stream: RecordStream, fault: _core.Fault | None) -> tuple[Damage | None, bool]:
+    """Step over damage, or get more bytes; return what is wrong and whether the walk goes on."""
+    if fault is not None:
+        return recover(stream, fault), True
+    if stream.final:
+        return None, False
+    return refill(stream), True
 
 
 def refill(stream: RecordStream) -> Damage | None:

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, get_args
+from typing import IO, TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 
@@ -26,11 +26,10 @@ from tfrio.records.damage import Damage
 from tfrio.records.reader import RecordStream
 from tfrio.records.sink import open_sink
 from tfrio.records.walk import tally
-from tfrio.storage import FORKED, at_fork, is_remote, local_path, name_of
+from tfrio.storage import FORKED, Closing, at_fork, is_remote, local_path, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -136,7 +135,7 @@ def _packer(compression: Compression, level: int, threads: int | None) -> Packer
     return ZlibPacker(level) if compression == "zlib" else PlainPacker()
 
 
-class RecordWriter:
+class RecordWriter(Closing):
     """Write records to one file.
 
     The file appears under its name when it is closed, or at the first ``flush``; until then, and
@@ -309,22 +308,6 @@ class RecordWriter:
             self.why_closed = f"writer {FORKED}"
             self._payloads, self._parts = [], []
             self._sink.forked()
-
-    def __enter__(self) -> Self:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file, or give it up when the block raised."""
-        if kind is None:
-            self.close()
-        else:
-            self.abort()
 
     def __del__(self) -> None:
         """Close a forgotten writer, with a warning."""

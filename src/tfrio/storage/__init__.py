@@ -5,6 +5,7 @@ temporary name in the same folder and are renamed once complete, so that nothing
 bears a final name.
 """
 
+from tfrio.storage.closing import Closing
 from tfrio.storage.forks import FORKED, at_fork
 from tfrio.storage.listing import Entry, is_folder, is_regular, list_folder, list_glob, size_of
 from tfrio.storage.reading import BinaryReader, Source, local_path, name_of, open_read, read_full
@@ -14,6 +15,7 @@ from tfrio.storage.writing import atomic_write, open_write, publish, temporary_b
 __all__ = [
     "FORKED",
     "BinaryReader",
+    "Closing",
     "Entry",
     "Source",
     "at_fork",
