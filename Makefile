@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 STAMPS := $(VENV)/stamps
 FUZZ_SECONDS ?= 60
+PYTEST_ARGS ?= -n auto
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 # CMake and ninja come from the virtual environment.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrio.cli.output import fail
+from tfrio.cli.wording import spoken
 from tfrio.errors import TfrioError, TfrioWarning, UsageError
 
 if TYPE_CHECKING:
@@ -68,8 +70,7 @@ def main() -> None:
     """
 
 
-def _show_warning(message: Warning | str, *_rest: object) -> None:
-    click.echo(f"tfrio: warning: {' '.join(str(message).split())}", err=True)
+_ROOT: click.Command = main
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
@@ -78,20 +79,27 @@ def run(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: What was typed after `tfrio`; by default this process's own arguments.
     """
+    typed = sys.argv[1:] if arguments is None else arguments
+
+    def show_warning(message: Warning | str, *_rest: object) -> None:
+        text = spoken(str(message), _ROOT, typed)
+        click.echo(f"tfrio: warning: {' '.join(text.split())}", err=True)
+
     with warnings.catch_warnings():
         # Warnings about data are lines for the user, however Python was started.
         warnings.simplefilter("always", TfrioWarning)
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.showwarning = show_warning  # type: ignore[assignment]
         try:
-            raise SystemExit(main(arguments, prog_name="tfrio", standalone_mode=False))
+            raise SystemExit(main(typed, prog_name="tfrio", standalone_mode=False))
         except click.UsageError as error:
             fail(f"{error.format_message()} {_help_for(error.ctx)}", 2)
         except click.Abort:
             fail("interrupted", 130)
         except UsageError as error:
-            fail(str(error), 2)
+            fail(spoken(str(error), _ROOT, typed), 2)
         except (TfrioError, OSError) as error:
-            fail(_os_text(error) if isinstance(error, OSError) else str(error), 1)
+            text = _os_text(error) if isinstance(error, OSError) else str(error)
+            fail(spoken(text, _ROOT, typed), 1)
 
 
 def _help_for(context: click.Context | None) -> str:

@@ -1,0 +1,51 @@
+"""Library messages in the words of the command line: `overwrite=True` becomes `--overwrite`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["spoken"]
+
+_KEYWORD = re.compile(r"""\b([a-z_]+)=(True|"[^"]*"|'[^']*'|-?[\w.]+)?""")
+
+
+def spoken(text: str, root: click.Command, arguments: Sequence[str]) -> str:
+    """Write the keywords in a message as options, where the command that ran has such an option.
+
+    Args:
+        text: The message of an error or a warning.
+        root: The command line as a whole.
+        arguments: What was typed after its name.
+
+    Returns:
+        The message; keywords of Python that are no options stay as they are.
+    """
+    options = _options(root, arguments)
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        if name not in options:
+            return found[0]
+        words = [options[name], value.strip("\"'") if value and value != "True" else ""]
+        return " ".join(word for word in words if word)
+
+    return _KEYWORD.sub(option, text)
+
+
+def _options(command: click.Command, arguments: Sequence[str]) -> dict[str, str]:
+    """Return the options of the command that the arguments name, by their Python names."""
+    for word in arguments:
+        if not isinstance(command, click.Group):
+            break
+        command = command.get_command(click.Context(command), word) or command
+    return {
+        param.opts[-1].lstrip("-").replace("-", "_"): param.opts[-1]
+        for param in command.params
+        if isinstance(param, click.Option)
+    }
