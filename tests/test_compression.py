@@ -7,6 +7,7 @@ import io
 import random
 import struct
 import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tfrio.compression.blocks import HEADER_SIZE, block_header, parse_header
 from tfrio.compression.inflate import inflate_block
 from tfrio.compression.source import usable_threads
 from tfrio.errors import CompressedDataError, NotTFRecordError, UsageError
+from tfrio.records.reader import RecordStream
 
 DATA = random.Random(0).randbytes(3000) * 900 + b"end"
 
@@ -98,6 +100,22 @@ def test_closing_early_stops_all_threads() -> None:
         source = open_chunks(io.BytesIO(FORMS[form]), threads=3)
         assert source.readinto(memoryview(bytearray(300_000))) == 300_000
         source.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("form", ["gzip", "blocked"])
+def test_a_forgotten_stream_leaves_no_thread_behind(form: str) -> None:
+    before = threading.active_count()
+    noise = random.Random(1).randbytes(40 << 20)
+    stream = RecordStream(io.BytesIO(FORMS[form] + gzip.compress(noise, 0)), threads=3)
+    assert stream.fill()
+    forgotten = [stream]
+    del stream
+    forgotten.clear()
+    for _ in range(200):
+        if threading.active_count() == before:
+            break
+        time.sleep(0.02)
     assert threading.active_count() == before
 
 

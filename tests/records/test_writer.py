@@ -247,6 +247,19 @@ def test_a_forgotten_writer_warns_and_keeps_the_records(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == FRAMES[0]
 
 
+def test_a_writer_forgotten_at_the_end_of_the_program_keeps_the_records(tmp_path: Path) -> None:
+    program = (
+        "import sys; from tfrio.records.writer import RecordWriter;"
+        "w = RecordWriter(sys.argv[1], threads=3, block_size=1000);"
+        "[w.write(b'%d' % i * 9) for i in range(2000)]"
+    )
+    path = tmp_path / "a.tfrecord.gz"
+    command = [sys.executable, "-W", "ignore", "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert len(list(read_records(path))) == 2000
+
+
 @pytest.mark.parametrize("payload", ["text", 5, [1, 2], None])
 def test_what_is_no_payload_is_refused(tmp_path: Path, payload: object) -> None:
     writer = RecordWriter(tmp_path / "a")

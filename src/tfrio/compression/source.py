@@ -64,6 +64,10 @@ class ChunkSource(Protocol):
         """
         ...
 
+    def let_go(self) -> None:
+        """Tell threads to end, without waiting for them."""
+        ...
+
     def close(self) -> None:
         """Release the file and threads."""
         ...
@@ -113,6 +117,9 @@ class PlainSource:
         self._position += got
         self.ended = got < len(buffer)
         return got
+
+    def let_go(self) -> None:
+        """Do nothing: there are no threads."""
 
     def close(self) -> None:
         """Close the file."""
@@ -306,6 +313,10 @@ class InflateSource:
     def forked(self) -> None:
         """Be of no more use in a forked child, which has none of the threads."""
         self._forked = True
+
+    def let_go(self) -> None:
+        """Tell the threads to end, without waiting for them."""
+        self._ahead.stop()
 
     def close(self) -> None:
         """Stop the threads and close the file."""

@@ -191,6 +191,11 @@ class RecordStream(Closing):
         """Release the file and threads."""
         self._window.close()
 
+    def __del__(self) -> None:
+        """Let the threads of a forgotten stream end; waiting for them here could hang."""
+        if hasattr(self, "_source"):
+            self._source.let_go()
+
 
 @overload
 def read_records(

@@ -88,13 +88,20 @@ class GzipPacker:
         if self._threads == 1:
             yield deflate_member(block, records, level=self._level)
             return
-        self._pool = self._pool or ThreadPoolExecutor(self._threads, "deflate")
-        work = self._pool.submit(deflate_member, block, records, level=self._level)
-        self._under_way.append(work)
+        self._under_way.append(self._begin(block, records))
         while self._under_way and (
             len(self._under_way) > 2 * self._threads or self._under_way[0].done()
         ):
             yield self._under_way.popleft().result()
+
+    def _begin(self, block: bytes, records: int) -> Future[bytes]:
+        self._pool = self._pool or ThreadPoolExecutor(self._threads, "deflate")
+        try:
+            return self._pool.submit(deflate_member, block, records, level=self._level)
+        except RuntimeError:  # the interpreter is ending: a forgotten writer is being closed
+            done: Future[bytes] = Future()
+            done.set_result(deflate_member(block, records, level=self._level))
+            return done
 
     def end_block(self) -> Iterator[bytes]:
         """Yield the members under way."""
