@@ -314,6 +314,13 @@ def test_output_types_are_cast_exactly_or_not_at_all(tmp_path: Path) -> None:
     assert (
         one_batch(floats, {"f": Feature("float", dtype="float64")})["f"].values.dtype == np.float64
     )
+    with pytest.raises(SchemaError, match="-1 does not fit uint64"):
+        list(
+            read(
+                put(tmp_path / "u", example({"x": [5, -1]})),
+                schema={"x": Feature("int64", dtype="uint64")},
+            )
+        )
     with pytest.raises(SchemaError, match="does not fit float16"):
         one_batch(floats, {"f": Feature("float", dtype="float16")})
 

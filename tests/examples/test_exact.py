@@ -144,6 +144,34 @@ def test_what_float32_holds_comes_back_bit_for_bit(values: list[float]) -> None:
     assert found.tobytes() == np.array(values, np.float32).tobytes()
 
 
+@pytest.mark.parametrize(
+    ("value", "flat"),
+    [
+        ([(1 << 62) + 1, 1.0], [(1 << 62) + 1, 1]),
+        ([np.int64((1 << 62) + 1), np.float32(1)], [(1 << 62) + 1, 1]),
+        ([[(1 << 53) + 1, 2.0], [3.0, -4.0]], [(1 << 53) + 1, 2, 3, -4]),
+        ([(1 << 24) + 1, 1.0], [(1 << 24) + 1, 1]),
+        (np.float64((1 << 24) + 1), [(1 << 24) + 1]),
+        (-(2.0**63), [-(1 << 63)]),
+    ],
+)
+def test_whole_numbers_stay_exact_among_floats(value: object, flat: list[int]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = store(value, "x", Exactness(strict=True), kind="int64")
+    assert (made.kind, made.flat.tolist()) == ("int64", flat)
+
+
+class NoArray:
+    def __array__(self, dtype: object = None, copy: object = None) -> object:
+        raise RuntimeError("requires grad")
+
+
+def test_an_object_that_gives_no_array_is_refused_by_name() -> None:
+    with pytest.raises(EncodeError, match="'x': a NoArray that gives no array .requires grad"):
+        store(NoArray(), "x", Exactness(strict=False))
+
+
 def test_kinds_wanted() -> None:
     assert stored(3, "float").flat.tolist() == [3.0]
     assert stored(3.0, "int64").flat.tolist() == [3]

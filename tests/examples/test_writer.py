@@ -307,6 +307,61 @@ def test_a_mask_leaves_features_out(tmp_path: Path) -> None:
     assert found == [["x"], ["y"], ["x", "y"]]
 
 
+STEPS = Ragged(np.arange(6), np.array([0, 1, 1, 4, 6]))
+
+
+@pytest.mark.parametrize(
+    ("column", "feature", "values"),
+    [
+        (np.arange(2), Feature("int64"), [[], [1]]),
+        (np.arange(4.0).reshape(2, 2), Feature("float"), [[], [2, 3]]),
+        (Ragged(np.arange(5), np.array([0, 2, 5])), Feature("int64"), [[], [2, 3, 4]]),
+        (Ragged(np.arange(5), np.array([1, 3, 4])), Feature("int64"), [[], [3]]),
+        (BytesColumn.of([b"a", b"b"]), Feature("bytes"), [[], [b"b"]]),
+        (Ragged(BytesColumn.of([b"a", b"b"]), np.array([0, 1, 2])), Feature("bytes"), [[], [b"b"]]),
+        (
+            Ragged(STEPS, np.array([0, 2, 4])),
+            Feature("int64", place="list"),
+            [[], [[1, 2, 3], [4, 5]]],
+        ),
+    ],
+)
+def test_an_absent_row_of_a_required_list_is_empty_whatever_its_column_holds(
+    tmp_path: Path, column: Any, feature: Feature, values: list[Any]
+) -> None:
+    with Writer(tmp_path / "a", schema={"x": feature}) as writer:
+        writer.write_batch({"x": column}, present={"x": np.array([False, True])})
+    rows = [row["x"] for row in read(tmp_path / "a", schema={"x": feature})]
+    assert [
+        [np.asarray(v).tolist() if feature.place == "list" else v for v in r] for r in rows
+    ] == values
+
+
+@pytest.mark.parametrize("column", ["abc", b"abc", 5, np.array(5), None, np.float32(1)])
+def test_a_single_value_is_no_column(tmp_path: Path, column: object) -> None:
+    with Writer(tmp_path / "a") as writer, pytest.raises(EncodeError, match="a single value"):
+        writer.write_batch({"x": column})
+
+
+MASKED = np.ma.masked_array([[1, 2], [3, 4]], [[False, True], [False, False]])
+
+
+def test_masked_values_are_never_stored_as_if_they_were_not(tmp_path: Path) -> None:
+    raw = {"x": Feature("bytes", (2, 2), dtype="int64", codec="raw")}
+    for schema, values in ((None, MASKED), (None, MASKED[0]), (None, np.ma.masked), (raw, MASKED)):
+        with Writer(tmp_path / "a", schema=schema) as writer:
+            with pytest.raises(EncodeError, match="'x': masked values cannot be stored"):
+                writer.write({"x": values})
+            with pytest.raises(EncodeError, match="'x': masked values cannot be stored"):
+                writer.write_batch({"x": [values]})
+            writer.write({"x": MASKED.filled(0)})
+    with Writer(tmp_path / "b") as writer:
+        with pytest.raises(EncodeError, match="masked values cannot be stored"):
+            writer.write_batch({"x": MASKED})
+        writer.write({"x": MASKED[1]})
+    assert [row["x"].tolist() for row in read(tmp_path / "b")] == [[3, 4]]
+
+
 def test_columns_of_differing_length_are_refused(tmp_path: Path) -> None:
     with Writer(tmp_path / "a") as writer:
         with pytest.raises(EncodeError, match=r"differ in length: \{'x': 2, 'y': 3\}"):

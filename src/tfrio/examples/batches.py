@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class BatchEncoder:
         Raises:
             EncodeError: Columns differ in length, or a value does not fit.
         """
-        lengths = {name: len(column) for name, column in batch.items()}
+        lengths = {name: _length(name, column) for name, column in batch.items()}
         if len(set(lengths.values())) > 1:
             raise EncodeError(f"columns differ in length: {lengths}")
         rows = next(iter(lengths.values()), getattr(batch, "rows", 0))
@@ -148,6 +149,18 @@ class BatchEncoder:
                 )
 
 
+def _length(name: str, column: Any) -> int:
+    """Return the number of rows of a column; refuse what is a single value."""
+    if not isinstance(column, str | bytes | bytearray):
+        with contextlib.suppress(TypeError):  # len() of a number, or of an array without axes
+            return len(column)
+    raise EncodeError(
+        f"column '{name}' is a single value of type {type(column).__name__}; give one value a "
+        "row, or write one row with write()",
+        feature=name,
+    )
+
+
 def _encoded(name: str, given: Any, feature: Feature) -> tuple[Any, Array | None]:
     """Return arrays as the bytes of their codec."""
     nulls = np.array([value is not None for value in given], np.bool_)
@@ -219,10 +232,22 @@ def _must_be_there(name: str, feature: Feature | None, mask: Array) -> bool:
 
 def _emptied(column: Any, mask: Array) -> Any:
     """Return a column with an empty list in each absent row."""
-    if isinstance(column, Ragged):
-        return column
-    offsets = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+    there = mask.view(np.bool_)
+    lengths = column.lengths * there if isinstance(column, Ragged) else there
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    kept = _chosen(column, there)
+    return Ragged(kept.values if isinstance(column, Ragged) else kept, offsets)
+
+
+def _chosen(column: Any, which: Array) -> Any:
+    """Return the rows of a column where ``which`` is True."""
     if isinstance(column, BytesColumn):
-        kept = [v for v, there in zip(column.tolist(), mask.tolist(), strict=True) if there]
-        return Ragged(BytesColumn.of(kept), offsets)
-    return Ragged(column[mask.view(np.bool_)], offsets)
+        return BytesColumn.of(
+            value for value, here in zip(column.tolist(), which.tolist(), strict=True) if here
+        )
+    if not isinstance(column, Ragged):
+        return column[which]
+    inner = column.values[int(column.offsets[0]) : int(column.offsets[-1])]
+    lengths = column.lengths
+    offsets = np.concatenate([[0], np.cumsum(lengths[which], dtype=np.int64)])
+    return Ragged(_chosen(inner, np.repeat(which, lengths)), offsets)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfrio.errors import DecodeError, EncodeError, SchemaError, require
+from tfrio.examples.exact import refuse_masked
 from tfrio.examples.tensorproto import decode_tensor, encode_tensor
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def encode_value(value: Any, feature: Feature) -> bytes:
     """
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
+    refuse_masked(value)
     array = np.asarray(value)
     _check_encodable(array, feature)
     if feature.codec == "image":

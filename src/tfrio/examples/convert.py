@@ -226,6 +226,8 @@ def _cast(job: _Job, values: Array, offsets: Array | None, rows: int) -> Array:
         out = values.astype(dtype)
     if values.dtype.kind != "f":
         bad = (out.view(np.uint8) if dtype.kind == "b" else out.astype(np.int64)) != values
+        if dtype.kind == "u":
+            bad |= values < 0  # uint64 would give them back unchanged
     elif dtype.itemsize < values.dtype.itemsize:
         bad = np.isinf(out) & ~np.isinf(values)
     else:

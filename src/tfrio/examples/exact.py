@@ -25,7 +25,7 @@ from tfrio.examples.notice import warn_user
 if TYPE_CHECKING:
     from tfrio.examples.schema import Kind
 
-__all__ = ["Exactness", "RaggedValueError", "Stored", "store"]
+__all__ = ["Exactness", "RaggedValueError", "Stored", "refuse_masked", "store"]
 
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
@@ -94,6 +94,7 @@ class Exactness:
         return out
 
     def _tell(self, name: str, value: Any, stored: Any) -> None:
+        """Refuse or warn."""
         text = (
             f"feature '{name}': {value} becomes {stored} as float32, the only float TFRecord "
             "knows; store the array as bytes (codec='raw', dtype='float64') to keep it"
@@ -103,6 +104,16 @@ class Exactness:
         if name not in self._warned:
             self._warned.add(name)
             warn_user(text)
+
+
+class _Unheeded(Exactness):
+    """For values that only pass through float32 on their way to whole numbers."""
+
+    def _tell(self, name: str, value: Any, stored: Any) -> None:
+        """Say nothing."""
+
+
+_UNHEEDED: Final = _Unheeded(strict=False)
 
 
 def store(value: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown") -> Stored:
@@ -124,14 +135,14 @@ def store(value: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown"
     if type(value) is np.ndarray and (quick := _QUICK.get(value.dtype)) is not None:
         found = Stored(quick, value.ravel(), value.shape)
     else:
-        found = _natural(value, name, exactness)
+        found = _natural(value, name, _UNHEEDED if kind == "int64" else exactness)
     if kind in ("unknown", found.kind) or not len(found.flat):
         return found if kind == "unknown" else found._replace(kind=kind, flat=_as(found, kind))
     if kind == "float" and found.kind == "int64":
         flat = exactness.narrowed(found.flat, name)
         return Stored("float", flat, found.shape)
     if kind == "int64" and found.kind == "float":
-        return Stored("int64", _whole_numbers(np.asarray(value), name), found.shape)
+        return Stored("int64", _whole_numbers(value, name), found.shape)
     raise EncodeError(
         f"feature '{name}' is {kind} but a value of kind {found.kind} was given ({_brief(value)})",
         feature=name,
@@ -162,13 +173,14 @@ def _natural(value: Any, name: str, exactness: Exactness) -> Stored:
         return Stored("bytes", [_bytes_of(value, name)], ())
     if isinstance(value, memoryview):
         return _view(value, name, exactness)
+    refuse_masked(value, name)
     if isinstance(value, bool | int | float | np.generic | np.ndarray):
         return _array(_number_array(value, name), name, exactness)
     if isinstance(value, BytesColumn):
         return Stored("bytes", value.tolist(), (len(value),))
     _refuse(value, name)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
-        return _array(np.asarray(value), name, exactness)
+        return _array(_foreign_array(value, name), name, exactness)
     if isinstance(value, Sequence):
         return _sequence(value, name, exactness)
     raise EncodeError(
@@ -176,6 +188,35 @@ def _natural(value: Any, name: str, exactness: Exactness) -> Stored:
         "or lists or arrays of these",
         feature=name,
     )
+
+
+def _foreign_array(value: Any, name: str) -> Array:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise EncodeError(
+            f"feature '{name}': a {type(value).__name__} that gives no array ({error})",
+            feature=name,
+        ) from error
+
+
+def refuse_masked(value: Any, name: str = "") -> None:
+    """Refuse an array with masked values, which would be stored as if they were not masked.
+
+    Args:
+        value: Any value.
+        name: The feature, where the caller does not name it in the message.
+
+    Raises:
+        EncodeError: Some values are masked.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        prefix = f"feature '{name}': " if name else ""
+        raise EncodeError(
+            f"{prefix}masked values cannot be stored; say what stands in their place "
+            "(x.filled(value)), and store the mask as a feature of its own",
+            feature=name or None,
+        )
 
 
 def _view(value: memoryview, name: str, exactness: Exactness) -> Stored:
@@ -278,11 +319,14 @@ def _bytes_of(value: Any, name: str) -> bytes:
         ) from error
 
 
-def _whole_numbers(values: Array, name: str) -> Array:
-    """Return floats that are whole numbers as int64."""
-    numbers = values.astype(np.float64).ravel()
+def _whole_numbers(value: Any, name: str) -> Array:
+    """Return floats that are whole numbers as int64; integers among them stay exact."""
+    if isinstance(value, Sequence) and _numbers(value, name) is None:
+        parts = [store(item, name, _UNHEEDED, kind="int64").flat for item in value]
+        return np.concatenate(parts)
+    numbers = np.asarray(value).astype(np.float64).ravel()
     with np.errstate(invalid="ignore"):
-        whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
+        whole = (np.floor(numbers) == numbers) & (numbers >= INT64_MIN) & (numbers < 2.0**63)
     if not whole.all():
         bad = numbers[int(np.argmin(whole))]
         raise EncodeError(

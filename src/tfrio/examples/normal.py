@@ -9,7 +9,7 @@ import numpy as np
 
 from tfrio.errors import EncodeError
 from tfrio.examples.columns import Array, BytesColumn, Ragged
-from tfrio.examples.exact import Exactness, RaggedValueError, Stored, store
+from tfrio.examples.exact import Exactness, RaggedValueError, Stored, refuse_masked, store
 from tfrio.examples.wire import steps_of
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def normal_column(
         filled = column.filled(0 if column.dtype.kind in "biuf" else b"")
         made, _ = normal_column(np.asarray(filled), name, exactness, kind=kind)
         return made, ~np.ma.getmaskarray(column)
+    refuse_masked(column, name)
     if not isinstance(column, Sequence) and hasattr(column, "__array__"):
         column = np.asarray(column)
     if isinstance(column, np.ndarray) and column.dtype.kind not in "SUO":
