@@ -10,7 +10,7 @@ import pytest
 import rasterio
 
 from tests.geo.predictions import AFFINE, GEO_A, MIX_A, read, tile, write
-from tfrio.errors import TfrioWarning
+from tfrio.errors import GeoError, TfrioWarning
 from tfrio.geo import Mixer, import_image
 from tfrio.types import XY
 
@@ -73,3 +73,32 @@ class TestNodata:
         values = read(report.path)[0]
         assert sorted(values[:8].ravel()) == list(range(256))
         assert (values[8:] == -32768).all()
+
+    @pytest.mark.parametrize(
+        ("value", "nodata"),
+        [(1 << 40, 1 << 53), (1 << 53, -(1 << 53)), ((1 << 63) - 1, -(1 << 53))],
+    )
+    def test_whole_numbers_of_64_bits_get_a_nodata_that_gdal_can_hold(
+        self, tmp_path: Path, value: int, nodata: int
+    ) -> None:
+        rows = ({"b": np.full(12, value, np.int64), "patch_index": i} for i in (0, 1))
+        path = write(tmp_path / "p.tfrecord", rows)
+        report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, partial=True)
+        assert (report.dtype, report.nodata) == ("int64", nodata)
+        with rasterio.open(report.path) as dataset:
+            assert (dataset.read_masks(1) == 0).sum() == 24
+            assert (dataset.read(1)[dataset.read_masks(1) > 0] == value).all()
+
+    @pytest.mark.parametrize("nodata", [(1 << 63) - 1, -(1 << 63), (1 << 53) + 1])
+    def test_a_nodata_that_gdal_cannot_hold_is_refused(self, tmp_path: Path, nodata: int) -> None:
+        path = write(tmp_path / "p.tfrecord", ({"b": np.full(12, 1 << 40)} for _ in range(4)))
+        with pytest.raises(GeoError, match="Pass another nodata"):
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=nodata)
+
+    def test_no_room_for_nodata_is_told(self, tmp_path: Path) -> None:
+        ends = np.array([-(1 << 63), (1 << 63) - 1] * 6)
+        rows = ({"b": ends, "patch_index": i} for i in (0, 1))
+        path = write(tmp_path / "p.tfrecord", rows)
+        with pytest.raises(GeoError, match="leave no int64 for nodata"):
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, partial=True)
+        assert not (tmp_path / "map.tif").exists()

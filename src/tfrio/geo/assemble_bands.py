@@ -35,6 +35,8 @@ __all__ = [
     "value_ranges",
 ]
 
+# GDAL keeps the nodata value of a band as a float64, which holds whole numbers exactly up to here.
+_EXACT = 1 << 53
 _WHOLE_TYPES = ("uint8", "int16", "uint16", "int32", "uint32", "int64")
 # The largest whole number up to which float32 holds all of them (24-bit significand).
 _FLOAT32_WHOLE = 1 << 24
@@ -422,7 +424,14 @@ def choose_nodata(
 def _representable(value: float, dtype: np.dtype[Any]) -> bool:
     if dtype.kind == "f":
         return True
-    return math.isfinite(value) and value == int(value) and holds(dtype, value, value)
+    low, high = _nodata_limits(dtype)
+    return math.isfinite(value) and value == int(value) and low <= value <= high
+
+
+def _nodata_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return the least and greatest nodata value of an integer raster."""
+    info = np.iinfo(dtype)
+    return max(int(info.min), -_EXACT), min(int(info.max), _EXACT)
 
 
 def _fitting(value: float, dtype: np.dtype[Any]) -> float:
@@ -436,18 +445,21 @@ def _fitting(value: float, dtype: np.dtype[Any]) -> float:
 def _free_value(
     joined: ValueRange | None, dtype: np.dtype[Any]
 ) -> tuple[np.dtype[Any], float | None, str]:
-    info = np.iinfo(dtype)
-    if joined is None or joined.high < info.max:
-        return dtype, int(info.max), ""
-    if info.min < 0 and joined.low > info.min:
-        return dtype, int(info.min), ""
+    least, greatest = _nodata_limits(dtype)
+    if joined is None or joined.high < greatest:
+        return dtype, greatest, ""
+    if least < 0 and joined.low > least:
+        return dtype, least, ""
     if dtype == np.uint8 and not joined.used.all():
         return dtype, int(np.flatnonzero(~joined.used)[-1]), ""
-    wider = next((t for t in _WHOLE_TYPES if holds(np.dtype(t), joined.low, joined.high + 1)), None)
-    if wider is None:
-        raise GeoError(f"every value of {dtype} is taken, so none is left for nodata. Pass nodata=")
-    chosen = np.dtype(wider)
-    value = int(np.iinfo(chosen).min if chosen.kind == "i" else np.iinfo(chosen).max)
+    larger = (np.dtype(t) for t in _WHOLE_TYPES if np.dtype(t).itemsize > dtype.itemsize)
+    chosen = next((t for t in larger if holds(t, joined.low, joined.high + 1)), None)
+    if chosen is None:
+        raise GeoError(
+            f"values from {joined.low} to {joined.high} leave no {dtype} for nodata that a GeoTIFF "
+            "can hold. Pass nodata=, or dtype='float64'"
+        )
+    value = _nodata_limits(chosen)[0 if chosen.kind == "i" else 1]
     note = f"every value of {dtype} is taken: the raster is {chosen} with nodata {value}"
     return chosen, value, note
 
