@@ -139,6 +139,14 @@ def test_bytes_deleted_near_the_end_do_not_cost_the_last_record(tmp_path: Path) 
     assert [d.code for d in damages] == ["payload-crc", "header-cut"]
 
 
+def test_records_that_fill_a_gap_exactly_are_reported_as_lost_with_it(tmp_path: Path) -> None:
+    frames = [golden.frame(bytes(15)), golden.frame(bytes(3))]
+    data = frames[0][:12] + frames[1]
+    sound, (damage,) = survivors(put(tmp_path, "a", data))
+    assert sound == []
+    assert (damage.code, damage.offset, damage.lost) == ("payload-crc", 0, len(data))
+
+
 def test_two_damaged_records_in_a_row_are_two_damages(tmp_path: Path) -> None:
     data = golden.flipped(golden.flipped(THREE, 60), 20)
     sound, damages = survivors(put(tmp_path, "a", data))
@@ -171,6 +179,20 @@ def damaged(draw: st.DrawFn) -> tuple[list[bytes], bytes, range]:
     return frames, data[:at] + data[at + size :], range(at, min(at + size, len(data)))
 
 
+def _claims(data: bytes, damage: Damage, offset: int) -> bool:
+    """Check whether a damaged record's own sound length says that a record is its payload.
+
+    Where bytes cut out of a payload happen to make whole records fill the gap exactly, nothing
+    tells them from a payload that holds records: they are reported as lost with it.
+    """
+    claim = 16 + int.from_bytes(data[damage.offset : damage.offset + 8], "little")
+    return (
+        damage.code == "payload-crc"
+        and damage.lost == claim
+        and damage.offset < offset < damage.offset + claim
+    )
+
+
 @settings(max_examples=400, deadline=None)
 @given(case=damaged(), packed=st.booleans())
 def test_no_untouched_record_is_lost_and_none_is_invented(
@@ -189,13 +211,16 @@ def test_no_untouched_record_is_lost_and_none_is_invented(
     assert all(payload in remaining for payload in sound), "in order, each at most once"
     ends = [sum(map(len, frames[: i + 1])) for i in range(len(frames))]
     begins = [0, *ends[:-1]]
+    shift = len(data) - ends[-1]
     untouched = [
-        f[12:-4]
+        (f[12:-4], b if e <= touched.start else b + shift)
         for f, b, e in zip(frames, begins, ends, strict=True)
         if touched.stop <= b or touched.start >= e
     ]
     left = iter(sound)
-    assert all(payload in left for payload in untouched), "no silent loss"
+    for payload, offset in untouched:
+        within = any(_claims(data, d, offset) for d in damages)
+        assert within or payload in left, "no silent loss"
     if data != b"".join(golden.frame(p) for p in sound):
         assert damages
 
