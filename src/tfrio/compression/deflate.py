@@ -45,9 +45,9 @@ def check_level(level: int) -> int:
 
 
 def _raw_deflate(data: bytes, level: int) -> bytes:
-    if level <= _LAST_FAST:
-        return bytes(isal_zlib.compress(data, level, _RAW))
-    compressor = zlib.compressobj(level, zlib.DEFLATED, _RAW)
+    # Not isal_zlib.compress: its bytes depend on what the memory it uses held before (isal 1.9).
+    make = isal_zlib.compressobj if level <= _LAST_FAST else zlib.compressobj
+    compressor: Compressor = make(level, zlib.DEFLATED, _RAW)
     return compressor.compress(data) + compressor.flush()
 
 
