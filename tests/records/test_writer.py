@@ -216,6 +216,18 @@ def test_mode_a_refuses_a_cut_file_and_leaves_it(tmp_path: Path, content: bytes)
     assert path.read_bytes() == content
 
 
+def test_two_writers_never_append_to_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(FRAMES[0])
+    with RecordWriter(path, mode="a") as first:
+        first.write(PAYLOADS[1])
+        with pytest.raises(UsageError, match="another writer is appending"):
+            RecordWriter(path, mode="a")
+    with RecordWriter(path, mode="a") as writer:
+        writer.write(PAYLOADS[2])
+    assert path.read_bytes() == b"".join(FRAMES[:3])
+
+
 def test_mode_a_after_a_failure_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = put(tmp_path, "a", THREE)
     with pytest.raises(Interrupted):

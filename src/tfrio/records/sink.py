@@ -77,6 +77,7 @@ class LocalSink:
             self._file = open_write(self._temporary)
         else:
             self._file = path.open("r+b", buffering=0)
+            self._claim(append_at)
             self._file.seek(append_at)
         self._kept = append_at or 0
 
@@ -85,6 +86,16 @@ class LocalSink:
         view = memoryview(data).cast("B")
         while view:
             view = view[self._file.write(view) :]
+
+    def _claim(self, size: int) -> None:
+        """Refuse to append beside another writer: each would write over the other's records."""
+        taken = not _lock(self._file.fileno())
+        if taken or os.fstat(self._file.fileno()).st_size != size:
+            self._file.close()
+            raise UsageError(
+                f"{self.name}: another writer is appending to it; wait until that is closed, or "
+                "write a file of its own and merge both"
+            )
 
     def flush(self) -> None:
         """Sync to the disk; a new file gets its final name here, as whole records it is sound."""
@@ -118,6 +129,21 @@ class LocalSink:
     def forked(self) -> None:
         """Close the handle, which writes nothing: it has no buffer."""
         self._file.close()
+
+
+def _lock(handle: int) -> bool:
+    """Take the advisory lock of an open file; False where another handle has it."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 class RemoteSink:
