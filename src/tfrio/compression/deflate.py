@@ -18,6 +18,9 @@ DEFAULT_LEVEL = 2
 _LAST_FAST = 3
 _RAW, _ZLIB = -15, 15  # window bits: raw deflate, zlib container
 
+# Bytes from which the speed of ISA-L matters; smaller blocks go through zlib.
+_FAST_FROM = 1 << 16
+
 
 class Compressor(Protocol):
     """A streaming compressor."""
@@ -45,8 +48,10 @@ def check_level(level: int) -> int:
 
 
 def _raw_deflate(data: bytes, level: int) -> bytes:
-    # Not isal_zlib.compress: its bytes depend on what the memory it uses held before (isal 1.9).
-    make = isal_zlib.compressobj if level <= _LAST_FAST else zlib.compressobj
+    # ISA-L (isal 1.9) may compress a few bytes differently depending on what the memory it uses
+    # held before: least with its stream interface, and never mind for blocks too small to gain.
+    small = len(data) < _FAST_FROM
+    make = zlib.compressobj if small or level > _LAST_FAST else isal_zlib.compressobj
     compressor: Compressor = make(level, zlib.DEFLATED, _RAW)
     return compressor.compress(data) + compressor.flush()
 
