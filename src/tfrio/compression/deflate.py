@@ -49,7 +49,7 @@ def check_level(level: int) -> int:
 
 def _raw_deflate(data: bytes, level: int) -> bytes:
     # ISA-L (isal 1.9) may compress a few bytes differently depending on what the memory it uses
-    # held before: least with its stream interface, and never mind for blocks too small to gain.
+    # held before, least through its stream interface; blocks too small to gain go through zlib.
     small = len(data) < _FAST_FROM
     make = zlib.compressobj if small or level > _LAST_FAST else isal_zlib.compressobj
     compressor: Compressor = make(level, zlib.DEFLATED, _RAW)
@@ -65,7 +65,7 @@ def deflate_member(data: bytes, records: int, *, level: int = DEFAULT_LEVEL) -> 
         level: 1 to 9, see ``check_level``.
 
     Returns:
-        The member; the same bytes for the same input.
+        The member; the same bytes for the same input, save for what ``_raw_deflate`` says.
     """
     body = _raw_deflate(data, level)
     csize = HEADER_SIZE + len(body) + TRAILER_SIZE

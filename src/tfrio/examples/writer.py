@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import IO, TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
 from tfrio.errors import EncodeError, UsageError
@@ -16,10 +16,10 @@ from tfrio.examples.sidecar import noted_schema, save_sidecar
 from tfrio.examples.wire import Encoders, Target, WireColumn, pieces
 from tfrio.records.writer import Mode, RecordWriter
 from tfrio.storage import is_remote
+from tfrio.storage.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array
@@ -31,7 +31,7 @@ __all__ = ["RaggedMode", "Writer"]
 RaggedMode = Literal["error", "split"]
 
 
-class Writer:
+class Writer(Closing):
     """Write Examples to one file.
 
     Use it as a context manager: the file appears under its name when the block ends well, and not
@@ -238,22 +238,6 @@ class Writer:
                 f"{self.path}: a writer was never closed; use `with`", ResourceWarning, stacklevel=2
             )
             self.close()
-
-    def __enter__(self) -> Self:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file, or give it up when the block raised."""
-        if kind is None:
-            self.close()
-        else:
-            self.abort()
 
     def _check_open(self) -> None:
         if self._out.closed:
