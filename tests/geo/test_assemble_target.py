@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.geo.predictions import AFFINE, GEO_A, MIX_A
+from tests.geo.predictions import AFFINE, GEO_A, MIX_A, predictions
 from tfrio.errors import GeoError, UsageError
 from tfrio.geo import array_source, export_image, read_manifest
 from tfrio.geo.assemble_target import (
@@ -124,7 +124,22 @@ class TestResolve:
             assert (target.kernel, target.frame.size) == (XY(2, 4), XY(8, 6))
             assert target.manifest == manifest
         assert resolve_target(None, folder / "a-00000.tfrecord.gz").manifest == manifest
-        assert resolve_target(None, [folder / "x.tfrecord"]).prefix == str(folder / "a")
+        other = predictions(folder, name="x")
+        assert resolve_target(None, [other]).prefix == str(folder / "a")
+
+    def test_the_export_of_the_same_prefix_is_found_among_several(self, folder: Path) -> None:
+        source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
+        export_image(source, folder / "b", patch=(2, 3), naming="gcs", max_file_size=150)
+        for asked, name in [
+            (folder / "a-00000.tfrecord.gz", "a"),
+            (str(folder / "a-*.tfrecord.gz"), "a"),
+            (folder / "a", "a"),
+            ([folder / "b00000.tfrecord.gz", folder / "b00001.tfrecord.gz"], "b"),
+        ]:
+            assert resolve_target(None, asked).prefix == str(folder / name)
+        for asked in (folder, predictions(folder, name="x")):
+            with pytest.raises(GeoError, match=r"mixers here: .*a-.*, .*b-.*Say which with mixer="):
+                resolve_target(None, asked)
 
     def test_a_mixer_alone_tells_no_kernel(self, folder: Path) -> None:
         (folder / "a-manifest.json").unlink()

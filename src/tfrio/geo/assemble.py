@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 __all__ = ["import_image"]
 
 MaskRule = Literal["any", "all", "off"]
+_CHOICES = {
+    "blend": get_args(Blend),
+    "mask": get_args(MaskRule),
+    "layout": get_args(Layout),
+    "orientation": ("north-up", "keep"),
+    "extent": ("covered", "source"),
+    "check": get_args(CheckRule),
+}
 
 
 def import_image(
@@ -76,8 +84,8 @@ def import_image(
             these for each.
         out: GeoTIFF to write.
         mixer: A mixer or manifest (file or object), or the prefix or folder of the export; several
-            adjacent exports of one grid are merged. None looks beside the predictions. The
-            manifest beside a mixer is used where there is one.
+            adjacent exports of one grid are merged. None takes that of the predictions' prefix, or
+            the only one in their folder. The manifest beside a mixer is used where there is one.
         bands: Features to place, in the order of the bands; None places all.
         kernel: Kernel (x, y) of padded predictions. By default that of the manifest, or the only
             one that fits.
@@ -123,15 +131,9 @@ def import_image(
         CorruptRecordError: A record is damaged.
         UsageError: An option is wrong.
     """
-    for name, value, choices in (
-        ("blend", blend, get_args(Blend)),
-        ("mask", mask, get_args(MaskRule)),
-        ("layout", layout, get_args(Layout)),
-        ("orientation", orientation, ("north-up", "keep")),
-        ("extent", extent, ("covered", "source")),
-        ("check", check, get_args(CheckRule)),
-    ):
-        _check_choice(name, value, choices)
+    _check_choices(
+        blend=blend, mask=mask, layout=layout, orientation=orientation, extent=extent, check=check
+    )
     palette = Palette.of(class_names, colors)
     wanted = None if dtype is None else known_dtype(dtype)
     request = Request(
@@ -224,9 +226,10 @@ def _write(
     return tally
 
 
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise UsageError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+def _check_choices(**given: str) -> None:
+    for name, value in given.items():
+        if value not in _CHOICES[name]:
+            raise UsageError(f"{name} must be one of {', '.join(_CHOICES[name])}; got {value!r}")
 
 
 def _pairs(

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.assemble_files import PredictionFile
 from tfrio.geo.frame import Frame, lattice_offset
 from tfrio.geo.grid import Axis, PatchGrid, Window
 from tfrio.geo.manifest import Manifest, read_manifest
 from tfrio.geo.mixer import Mixer, read_mixer
-from tfrio.geo.naming import group_exports
+from tfrio.geo.naming import group_exports, parse_shard_name
+from tfrio.records.shards import list_files
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -271,16 +273,22 @@ def _brief(mixer: Mixer) -> str:
 
 def _side_file(path: str) -> str:
     """Return the manifest or mixer of a prefix or folder, the manifest first."""
-    if not storage.is_folder(path):
-        for ending in ("-manifest.json", "-mixer.json", "mixer.json", ".json"):
-            if storage.size_of(path + ending) is not None:
-                return path + ending
+    if storage.is_folder(path):
+        return _only_side_file(path, storage.list_folder(path))
+    found = _of_prefix(path)
+    if found is None:
         raise GeoError(
             f"{path}: neither {path}-manifest.json nor {path}-mixer.json exists. Give the mixer "
             "that was written with the export",
             path=path,
         )
-    return _only_side_file(path, storage.list_folder(path))
+    return found
+
+
+def _of_prefix(prefix: str) -> str | None:
+    endings = ("-manifest.json", "-mixer.json", "mixer.json", ".json")
+    names = (prefix + ending for ending in endings)
+    return next((name for name in names if storage.size_of(name) is not None), None)
 
 
 def _only_side_file(where: str, entries: Sequence[Any]) -> str:
@@ -301,15 +309,28 @@ def _only_side_file(where: str, entries: Sequence[Any]) -> str:
 
 
 def _beside(predictions: Any) -> str:
-    """Return the only mixer or manifest in the folder of the predictions."""
-    first = predictions
-    if not isinstance(first, str | os.PathLike):
-        first = next(iter(predictions), None)
-    if first is None:
+    """Return the mixer or manifest that lies beside the predictions.
+
+    That of their own prefix comes first, else it is the only one in the folder.
+    """
+    alone = isinstance(predictions, str | os.PathLike)
+    given = [predictions] if alone else list(predictions)
+    if not given:
         raise UsageError("no predictions were given")
-    path = os.fspath(first)
+    prefixes = {prefix for path in list_files(given).files for prefix in _prefixes(path)}
+    own = [found for found in map(_of_prefix, sorted(prefixes)) if found is not None]
+    if len(own) == 1:
+        return own[0]
+    path = os.fspath(given[0])
     folder = path if storage.is_folder(path) else os.path.dirname(path) or "."  # noqa: PTH120
     return _only_side_file(folder, storage.list_folder(folder))
+
+
+def _prefixes(path: str) -> set[str]:
+    """Return a file's name before its shard number and before its ending, folder and all."""
+    named = parse_shard_name(path)
+    whole = path if named is None else path[: len(path) - len(named.suffix)]
+    return {PredictionFile.of(path).prefix, whole}
 
 
 def _of_mixer(mixer: Mixer, name: str, prefix: str | None) -> Target:
