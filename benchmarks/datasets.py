@@ -1,6 +1,6 @@
 """Time feeding a model: tfrio's datasets against tf.data and the package `tfrecord`, in one run.
 
-Run: python benchmarks/datasets.py [--small] [--rounds 5] [--soak]
+Run: python benchmarks/datasets.py [--small] [--only bytes ...] [--rounds 5] [--soak]
 
 The peers live in environments of their own (python benchmarks/peers/setup.py); one that is missing
 is left out. One process a contender lives through the whole run. Each task is done by one
@@ -146,29 +146,34 @@ class Process:
 # --- the run ---
 
 
-def write(folder: Path, counts: dict[str, int]) -> None:
+def write(path: Path, count: int) -> None:
+    """Write the records of the workload that the path is named after."""
     import numpy as np
 
     from tfrio import Writer
 
     random = np.random.default_rng(0)
-    with Writer(folder / "table") as writer:
-        count = counts["table"]
-        writer.write_batch({name: random.random(count).astype(np.float32) for name in SCALARS})
-    with Writer(folder / "patches") as writer:
-        for _ in range(counts["patches"]):
-            writer.write({name: random.random(65536).astype(np.float32) for name in BANDS})
-    with Writer(folder / "bytes") as writer:
-        for number in range(counts["bytes"]):
-            writer.write({"image": random.bytes(30_000), "label": number})
+    with Writer(path) as writer:
+        if path.name == "table":
+            writer.write_batch({name: random.random(count).astype(np.float32) for name in SCALARS})
+        elif path.name == "patches":
+            for _ in range(count):
+                writer.write({name: random.random(65536).astype(np.float32) for name in BANDS})
+        else:
+            for number in range(count):
+                writer.write({"image": random.bytes(30_000), "label": number})
 
 
-def measure(folder: Path, rounds: int) -> dict[tuple[str, int], dict[str, float]]:
+def measure(
+    folder: Path, workloads: list[str], rounds: int
+) -> dict[tuple[str, int], dict[str, float]]:
     """Return the median seconds of each contender by workload and workers."""
     processes = {name: Process(name) for name in CONTENDERS}
     processes = {name: process for name, process in processes.items() if process.there}
     medians = {}
     for workload, workers in TARGETS:
+        if workload not in workloads:
+            continue
         task = {"workload": workload, "path": str(folder / workload), "workers": workers}
         names = [name for name in processes if not (workers and name == "tfrio, no thread")]
         times: dict[str, list[float]] = {name: [] for name in names}
@@ -180,7 +185,7 @@ def measure(folder: Path, rounds: int) -> dict[tuple[str, int], dict[str, float]
                 if turn or seconds > PATIENCE:  # the first one is to warm up
                     times[name].append(seconds)
         medians[workload, workers] = {name: statistics.median(t) for name, t in times.items()}
-    for workload in BATCH:
+    for workload in workloads:
         task = {"workload": workload, "path": str(folder / workload), "workers": 0}
         shuffled = [processes["tfrio"].time({**task, "shuffle": True}) for _ in range(rounds + 1)]
         medians[workload, 0]["tfrio, shuffled"] = statistics.median(shuffled[1:])
@@ -202,7 +207,7 @@ def report(medians: dict[tuple[str, int], dict[str, float]], counts: dict[str, i
             print(
                 f"{task:<20}{name:<20}{seconds:>9.3f}{counts[workload] / seconds:>13,.0f}  {note}"
             )
-    for workload in BATCH:
+    for workload in {workload for workload, _ in medians}:
         alone, two = medians[workload, 0]["tfrio"], medians[workload, 2]["tfrio"]
         print(f"{workload}: one process is {two / alone:.2f} x as fast as two workers")
 
@@ -249,6 +254,7 @@ def soak(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="a fifth of the records")
+    parser.add_argument("--only", nargs="+", choices=BATCH, default=list(BATCH), help="tasks to do")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--soak", action="store_true", help="the memory of 20 epochs instead")
     parser.add_argument("--serve", choices=CONTENDERS, help=argparse.SUPPRESS)
@@ -262,8 +268,9 @@ def main() -> None:
             soak(folder)
             return
         counts = SMALL if arguments.small else FULL
-        write(folder, counts)
-        report(measure(folder, arguments.rounds), counts)
+        for workload in arguments.only:
+            write(folder / workload, counts[workload])
+        report(measure(folder, arguments.only, arguments.rounds), counts)
 
 
 if __name__ == "__main__":

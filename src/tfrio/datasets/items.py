@@ -30,7 +30,7 @@ class Maker:
         schema: The features read; optional ones without default get an entry ``NAME/present``.
         ragged: How lists of free length come.
         marks: Whether batches say which records are repeated, in the entry ``padding``.
-        columns: Whether bytes stay columns in a batch, as they are on their way to a process
+        columns: Whether bytes stay columns in a batch, as they do on their way to a process
             that makes lists of them.
     """
 
@@ -81,7 +81,8 @@ class Maker:
             if special:
                 entries = self._finished(entries, special)
             made.append((self.container(entries, rows) if rows else None, records))
-        return made
+        # Lists of bytes need the GIL: on the thread that reads ahead they would only be in the way.
+        return made if self._bytes_stay else map(_listed, made)
 
     def _finished(self, entries: dict[str, Any], special: Sequence[str]) -> dict[str, Any]:
         """Return a batch's entries with lists, bytes and arrays of differing shape made usable."""
@@ -153,7 +154,7 @@ class Maker:
     def _add(self, entries: dict[str, Any], name: str, part: Any) -> None:
         """Add a column of lists, bytes or arrays of differing shape to a batch."""
         if isinstance(part, BytesColumn):
-            entries[name] = part if self._bytes_stay else _bytes_list(part)
+            entries[name] = part
         elif isinstance(part, list):
             # Other batches of the chunk may have had other shapes.
             alike = len({getattr(value, "shape", None) for value in part}) == 1
@@ -176,6 +177,15 @@ class Maker:
             part = inner
         entries[name] = self.array(part.padded())
         entries[f"{name}/lengths"] = self.array(part.lengths)
+
+
+def _listed(item: tuple[Any, int]) -> tuple[Any, int]:
+    """Return a batch with its columns of bytes as lists."""
+    batch, _ = item
+    for name, value in (batch or {}).items():
+        if isinstance(value, BytesColumn):
+            batch[name] = _bytes_list(value)
+    return item
 
 
 def _bytes_list(column: BytesColumn) -> list[bytes]:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["TFRecordDataset", "TFRecordMapDataset"]
 
 
-# Batches smaller than this are sent together.
-GROUP_BYTES = 512 << 10
+# As many batches are sent together as make up this size: a message costs as much as 1 MB of data.
+GROUP_BYTES = 4 << 20
 
 
 class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
