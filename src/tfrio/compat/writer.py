@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 from tfrio import _core
 from tfrio.compat._stream import checked_compression
 from tfrio.compat._values import plain
 from tfrio.compat._wanted import KIND_OF, kind_of
 from tfrio.records.writer import RecordWriter
+from tfrio.storage.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from tfrio.records.writer import Mode
 
@@ -32,7 +32,7 @@ def _as_dict(datum: Mapping[Any, Any]) -> dict[Any, Any]:
     return datum if isinstance(datum, dict) else dict(datum.items())
 
 
-class TFRecordWriter:
+class TFRecordWriter(Closing):
     """Write records to a file, which appears under its name when it is closed.
 
     Equal rows give equal bytes: features are written in the order of their names.
@@ -98,22 +98,16 @@ class TFRecordWriter:
             return
         self._hand_on()
         self.file.close()
+        self._release()
+
+    def abort(self) -> None:
+        """Give up: the file is not completed, one of the same name stays as it was."""
+        self.file.abort()
+        self._release()
+
+    def _release(self) -> None:
         if self._owned is not None:
             self._owned.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.file.abort()
 
     def __del__(self) -> None:
         """Complete the file of a writer that nobody closed."""
