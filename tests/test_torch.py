@@ -70,6 +70,34 @@ def test_patches_after_shuffle_over_workers_return_to_the_map(scene, tmp_path):
         assert made.transform == source.transform
 
 
+def test_the_array_of_an_export_is_a_dataset_of_its_patches(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    array = tfrio.geo.open_export(prefix)
+    wanted = list(PatchDataset(prefix, bands=["class", "red"], batch_size=5))
+    found = list(PatchDataset(array, bands=["class", "red"], batch_size=5))
+    for batch, other in zip(found, wanted, strict=True):
+        assert list(batch) == list(other)
+        assert all(torch.equal(batch[name], other[name]) for name in batch)
+    first = found[0]
+    assert first["image"].shape == (5, 2, 9, 9)
+    row, column = int(first["row"][1]), int(first["col"][1])
+    inner = first["image"][1, 1, 2:7, 1:8]  # "red" without the margin
+    cut = array.sel(band="red")[5 * row : 5 * row + 5, 7 * column : 7 * column + 7]
+    assert np.array_equal(inner[first["mask"][1, 2:7, 1:8]].numpy(), cut.values.ravel())
+
+
+def test_an_array_that_is_no_whole_export_is_refused(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    array = tfrio.geo.open_export(prefix)
+    for part in (array.sel(band="red"), array[:, 5:]):
+        with pytest.raises(UsageError, match=r"part of the export .* choose bands with bands="):
+            PatchDataset(part)
+    records = list((tmp_path / "export").glob("*.gz"))
+    for other in (array + 1, tfrio.geo.open_export(prefix, records)):
+        with pytest.raises(UsageError, match="give the prefix of the export"):
+            PatchDataset(other)
+
+
 @pytest.mark.parametrize("crop", [True, False])
 def test_transform_of_a_patch_points_at_its_pixels(scene, tmp_path, crop):
     data = PatchDataset(export(scene, tmp_path), bands=["red"], crop=crop, batch_size=4)

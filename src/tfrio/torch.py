@@ -7,6 +7,7 @@ datasets meet: what a manifest or mixer says becomes a layout of patches.
 from __future__ import annotations
 
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from xarray import DataArray
 
     from tfrio.examples.observe import Seen
     from tfrio.geo.manifest import BandRow, Manifest
@@ -66,19 +68,23 @@ class PatchDataset(patches.PatchDataset):
 
     @staticmethod
     def read_layout(
-        export: str | Path, kernel: tuple[int, int] | None, split: str | None
+        export: str | Path | DataArray, kernel: tuple[int, int] | None, split: str | None
     ) -> PatchLayout:
         """Read the layout of an export from its side files (see ``read_patch_layout``)."""
         return read_patch_layout(export, kernel=kernel, split=split)
 
 
 def read_patch_layout(
-    export: str | Path, *, kernel: tuple[int, int] | None = None, split: str | None = None
+    export: str | Path | DataArray,
+    *,
+    kernel: tuple[int, int] | None = None,
+    split: str | None = None,
 ) -> PatchLayout:
     """Read the layout of an image export.
 
     Args:
-        export: Prefix of the export, or its mixer or manifest.
+        export: Prefix of the export, its mixer or manifest, or the array that
+            ``tfrio.geo.open_export`` made of it.
         kernel: Kernel (x, y) where no manifest tells it; None infers it from the patches' size.
         split: Split whose shards are wanted, where the export divided its patches.
 
@@ -87,14 +93,40 @@ def read_patch_layout(
 
     Raises:
         GeoError: No export is found, shards are missing, or the kernel cannot be inferred.
-        UsageError: There is no such split.
+        UsageError: There is no such split, or the array is not that of a whole export.
     """
-    target = target_of(str(export))
-    if target.manifest is None:
-        if split is not None:
-            raise UsageError(f"{target.name}: only a manifest tells splits; leave split away")
-        return _of_mixer(target, kernel)
-    return _of_manifest(target, target.manifest, split)
+    target = target_of(str(_source(export)))
+    if target.manifest is not None:
+        layout = _of_manifest(target, target.manifest, split)
+    elif split is None:
+        layout = _of_mixer(target, kernel)
+    else:
+        raise UsageError(f"{target.name}: only a manifest tells splits; leave split away")
+    if not isinstance(export, str | PathLike):
+        _check_whole(export, target, layout)
+    return layout
+
+
+def _source(export: str | Path | DataArray) -> str | Path:
+    if isinstance(export, str | PathLike):
+        return export
+    source = getattr(export, "encoding", {}).get("source")
+    if source is None:
+        raise UsageError(
+            "this array does not tell the export it is from: give the prefix of the export, or the "
+            "array as tfrio.geo.open_export gave it"
+        )
+    return str(source)
+
+
+def _check_whole(array: DataArray, target: Target, layout: PatchLayout) -> None:
+    """Refuse a part of an export: a dataset reads whole patches, its bands chosen by name."""
+    planes, size = sum(band.depth for band in layout.bands), target.frame.size
+    if array.size != planes * size.y * size.x:
+        raise UsageError(
+            f"{target.name}: the array is a part of the export (shape {array.shape} of "
+            f"{(planes, size.y, size.x)}). Give the whole array, and choose bands with bands="
+        )
 
 
 def _cells(target: Target) -> NDArray[np.int64]:

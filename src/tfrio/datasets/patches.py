@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from xarray import DataArray
 
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Uneven
@@ -251,7 +252,8 @@ class PatchDataset(TFRecordDataset):
     ``transform`` float64 (rows, 6) from its pixels to the map, in the order a, b, c, d, e, f.
 
     Args:
-        export: Prefix, mixer or manifest of the export, or a layout.
+        export: Prefix, mixer or manifest of the export, what ``tfrio.geo.open_export`` made of it,
+            or a layout.
         kernel: Kernel (x, y) of an export without manifest; None: what its patches' size says.
         split: Split to read, where the export divided its patches.
         bands: Names of the bands, in the order wanted; None: all but the label.
@@ -283,7 +285,7 @@ class PatchDataset(TFRecordDataset):
 
     def __init__(
         self,
-        export: str | Path | PatchLayout,
+        export: str | Path | DataArray | PatchLayout,
         *,
         kernel: tuple[int, int] | None = None,
         split: str | None = None,
@@ -345,12 +347,12 @@ class PatchDataset(TFRecordDataset):
 
     @staticmethod
     def read_layout(
-        export: str | Path, kernel: tuple[int, int] | None, split: str | None
+        export: str | Path | DataArray, kernel: tuple[int, int] | None, split: str | None
     ) -> PatchLayout:
         """Read the layout of an export from its side files.
 
         Args:
-            export: Prefix, mixer or manifest.
+            export: Prefix, mixer, manifest or array.
             kernel: Kernel (x, y) where no manifest tells it.
             split: Split to read.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +65,8 @@ def open_export(
     Returns:
         A ``xarray.DataArray`` (y, x), or (band, y, x) where there are several bands, with
         coordinates at the centres of the pixels and attributes ``crs`` and ``transform``. Nothing
-        is decoded before it is looked at.
+        is decoded before it is looked at. ``tfrio.torch.PatchDataset`` takes the array of an export
+        and gives its patches as tensors.
 
     Raises:
         GeoError: Records and export do not fit together.
@@ -82,6 +84,8 @@ def open_export(
     patches = _Patches(looked, target, plan, masked=masked, index=index)
     values = xarray.Variable(("band", "y", "x"), _lazy(patches))
     array = xarray.DataArray(values, coords=_coordinates(target.frame, plan), attrs=_attrs(target))
+    if records is None:
+        array.encoding["source"] = os.fspath(export)  # as xarray does with files; see tfrio.torch
     if north_up:
         array = _turned(array, target.frame)
     if len(plan.names) == 1:
