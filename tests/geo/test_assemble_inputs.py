@@ -143,3 +143,41 @@ def test_what_tells_nothing_is_let_through(tmp_path: Path, what: str, patch: Pai
         path = write(tmp_path / f"{kind}.tfrecord", ({"p": tile.ravel()} for tile in tiles))
         report = import_image(path, tmp_path / "m.tif", mixer=tmp_path / "a")
         assert report.patches == len(tiles), kind
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[np.ndarray]]:
+    """Export 300 patches in six shards; return the prefix and right predictions."""
+    scene = scenes(1, 15 * 10, 20 * 16)[0]
+    prefix = tmp_path_factory.mktemp("large") / "a"
+    source = array_source(scene, AFFINE, crs="EPSG:32618")
+    report = export_image(source, prefix, patch=(16, 10), max_file_size=70_000, compressed=False)
+    assert len(report.shards) == 6
+    score = (scene[0] + 0.3 * scene[1]).astype(np.float32)
+    windows = [(r, c) for r in range(0, 150, 10) for c in range(0, 320, 16)]
+    return prefix, [score[r : r + 10, c : c + 16] for r, c in windows]
+
+
+@pytest.mark.parametrize("order", ["right", "shuffled", "shards reversed", "one patch late"])
+def test_another_order_of_many_patches_is_refused(
+    large: tuple[Path, list[np.ndarray]], tmp_path: Path, order: str
+) -> None:
+    prefix, tiles = large
+    n = len(tiles)
+    orders = {
+        "right": np.arange(n),
+        "shuffled": np.random.default_rng(8).permutation(n),
+        "shards reversed": np.concatenate(np.array_split(np.arange(n), 6)[::-1]),
+        "one patch late": np.roll(np.arange(n), 1),
+    }
+    path = write(tmp_path / "p.tfrecord", ({"p": tiles[i].ravel()} for i in orders[order]))
+    if order == "right":
+        assert import_image(path, tmp_path / "m.tif", mixer=prefix).patches == n
+        return
+    with pytest.raises(GeoError, match="in another order than the export's.*Nothing was written"):
+        import_image(path, tmp_path / "m.tif", mixer=prefix)
+    assert not list(tmp_path.glob("*m.tif*"))
+    # With their indices the same records are placed as they belong.
+    rows = ({"p": tiles[i].ravel(), "patch_index": int(i)} for i in orders[order])
+    indexed = write(tmp_path / "q.tfrecord", rows)
+    assert import_image(indexed, tmp_path / "m.tif", mixer=prefix).patches == n

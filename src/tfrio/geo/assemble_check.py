@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Fit", "OrderFit", "orientations", "score_order", "score_orientations"]
+__all__ = [
+    "Fit",
+    "OrderFit",
+    "levels_of",
+    "orientations",
+    "score_order",
+    "score_orientations",
+    "tells_nothing",
+]
 
 _LEVELS = 8
 # Single patches are compared on few pixels; few levels keep the noise of their histograms low.
@@ -37,6 +45,9 @@ _LEAST_BITS = 0.01
 _SURE = 5.0
 _SURE_OF_FEW = 10.0
 _FEW = 8
+# So many suffice to clear predictions of the suspicion that they belong to other patches.
+_LEAST = 3.0
+_OTHERS = 9
 _FOLDS = 4
 _UNITS = 16
 
@@ -136,8 +147,8 @@ def score_orientations(inputs: NDArray[Any], predictions: NDArray[Any]) -> Fit:
     """
     # Pixels of every patch, spread evenly: enough for the histogram, few enough to be quick.
     step = max(1, round((predictions.size / _PIXELS) ** 0.5))
-    bands = [_levels(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1])]
-    quantised = _levels(predictions)
+    bands = [levels_of(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1])]
+    quantised = levels_of(predictions)
     gains = {}
     for name, turn in orientations(predictions.shape[1:]).items():
         turned = turn(quantised)[:, ::step, ::step]
@@ -159,8 +170,8 @@ def score_order(inputs: NDArray[Any], predictions: NDArray[Any]) -> OrderFit:
     """
     n, bands = inputs.shape[:2]
     step = max(1, round((predictions[0].size / _ORDER_PIXELS) ** 0.5))
-    seen = [_levels(inputs[:, b, ::step, ::step], _ORDER_LEVELS) for b in range(bands)]
-    predicted = _levels(predictions[:, ::step, ::step], _ORDER_LEVELS)
+    seen = [levels_of(inputs[:, b, ::step, ::step], _ORDER_LEVELS) for b in range(bands)]
+    predicted = levels_of(predictions[:, ::step, ::step], _ORDER_LEVELS)
     # Partners are found by texture, in levels of each patch's own: smooth scenes have few others.
     texture = [_textures(inputs[:, b, ::step, ::step]) for b in range(bands)]
     own_texture = _textures(predictions[:, ::step, ::step])
@@ -182,9 +193,43 @@ def score_order(inputs: NDArray[Any], predictions: NDArray[Any]) -> OrderFit:
     return OrderFit(partner, moved, float(own.mean()), float(best.mean()), _lead(best, own))
 
 
+def tells_nothing(inputs: NDArray[Any], predictions: NDArray[Any]) -> bool:
+    """Tell whether nothing suggests that predictions follow the inputs of their own patches.
+
+    Args:
+        inputs: Shape (n, bands, height, width).
+        predictions: Shape (n, height, width), the same patches.
+
+    Returns:
+        False where values go with the values of some band, or each patch's texture with that of
+        its own input rather than with others', by three standard errors.
+    """
+    step = max(1, round((predictions.size / _PIXELS) ** 0.5))
+    bands = [levels_of(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1])]
+    gains = _best_band(bands, levels_of(predictions[:, ::step, ::step]))
+    if _lead(gains, np.zeros_like(gains)) > _LEAST:
+        return False
+    step = max(1, round((predictions[0].size / _ORDER_PIXELS) ** 0.5))
+    own = _textures(predictions[:, ::step, ::step])
+    texture = (_textures(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1]))
+    return all(_lead(*_own_and_others(band, own)) <= _LEAST for band in texture)
+
+
+def _own_and_others(
+    fields: NDArray[np.int64], own: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the information of each one with the field of its number, and mean with others."""
+    n = len(own)
+    places = np.linspace(0, n, _OTHERS + 1, dtype=int)[:-1]
+    bits = np.stack(
+        [_information_with_each(fields[(row + places) % n], own[row]) for row in range(n)]
+    )
+    return bits[:, 0], bits[:, 1:].mean(axis=1)
+
+
 def _textures(planes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the levels of each plane by itself, shape (n, pixels)."""
-    return np.stack([_levels(plane, _ORDER_LEVELS).reshape(-1) for plane in planes])
+    return np.stack([levels_of(plane, _ORDER_LEVELS).reshape(-1) for plane in planes])
 
 
 def _best_band(bands: Sequence[NDArray[np.int64]], one: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -269,8 +314,16 @@ def _noise(levels: int, pixels: int) -> float:
     return float((levels - 1) ** 2 / (2 * np.log(2) * max(pixels, 1)))
 
 
-def _levels(values: NDArray[Any], levels: int = _LEVELS) -> NDArray[np.int64]:
-    """Sort values into levels of equal share; few distinct values keep a level each."""
+def levels_of(values: NDArray[Any], levels: int = _LEVELS) -> NDArray[np.int64]:
+    """Sort values into levels of equal share; few distinct values keep a level each.
+
+    Args:
+        values: Numbers of any shape; NaN counts as 0.
+        levels: How many.
+
+    Returns:
+        Levels from 0, the same shape.
+    """
     flat = values.ravel()
     finite = flat[np.isfinite(flat)] if flat.dtype.kind == "f" else flat
     if not finite.size:

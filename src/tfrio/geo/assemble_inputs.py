@@ -11,9 +11,10 @@ import numpy as np
 from tfrio import storage
 from tfrio.errors import GeoError, TfrioWarning
 from tfrio.examples.decode import read
-from tfrio.geo.assemble_check import score_order, score_orientations
+from tfrio.geo.assemble_check import score_order, score_orientations, tells_nothing
 from tfrio.geo.assemble_layout import planes, read_layout
 from tfrio.geo.assemble_place import read_patches
+from tfrio.geo.assemble_seams import neighbours, score_seams
 from tfrio.records.names import base_name
 from tfrio.records.shards import list_files
 from tfrio.types import XY
@@ -36,6 +37,7 @@ CheckRule: TypeAlias = Literal["error", "warn", "off"]
 _PATCHES = 96
 _VALUES = 16 << 20
 _BANDS = 4
+_SHARDS = 8
 
 
 def check_orientation(
@@ -62,25 +64,45 @@ def check_orientation(
     if not pairs:
         return
     indices = [index for index, _ in pairs]
-    what = _doubt(
-        np.stack([known[index] for index in indices]), [band for _, band in pairs], indices
-    )
+    given = np.stack([known[index] for index in indices])
+    bands = list(np.stack([band for _, band in pairs], axis=1))
+    what = _doubt(given, bands, indices) or _seam_doubt(given, bands, indices, part.target)
     if what:
         _tell(part, what, rule)
 
 
-def _doubt(inputs: NDArray[Any], predictions: Sequence[NDArray[Any]], indices: list[int]) -> str:
+def _doubt(inputs: NDArray[Any], bands: Sequence[NDArray[Any]], indices: list[int]) -> str:
     """Say what is wrong with some predicted band, nothing where all may be right."""
-    planes_of_band = list(np.stack(predictions, axis=1))
-    for planes_seen in planes_of_band:
+    for planes_seen in bands:
         order = score_order(inputs, planes_seen)
         if order.doubtful:
             return _order_text(order, indices)
-    for planes_seen in planes_of_band:
+    for planes_seen in bands:
         fit = score_orientations(inputs, planes_seen)
         if fit.doubtful:
             return _turn_text(fit)
     return ""
+
+
+def _seam_doubt(
+    inputs: NDArray[Any], bands: Sequence[NDArray[Any]], indices: list[int], target: Target
+) -> str:
+    """Say where bands break off between patches, tell nothing of inputs, and inputs go on."""
+    windows = [target.places.window(index) for index in indices]
+    corners = [(window.column, window.row) for window in windows]
+    right = neighbours(corners, (target.patch.x, 0))
+    below = neighbours(corners, (0, target.patch.y))
+    broken = [fit for fit in (score_seams(band, right, below) for band in bands) if fit.broken]
+    if len(broken) < len(bands) or not all(tells_nothing(inputs, band) for band in bands):
+        return ""
+    if not any(score_seams(band, right, below).whole for band in np.moveaxis(inputs, 1, 0)):
+        return ""
+    return (
+        f"at {broken[0].seams} borders between patches the inputs go on and the predictions break "
+        "off, nor do they tell anything about the inputs of their patches. The records are in "
+        "another order than the export's, or their axes are swapped: write them with patch "
+        "indices (tfrio.geo.write_predictions)"
+    )
 
 
 def _turn_text(fit: Fit) -> str:
@@ -127,18 +149,32 @@ def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
 
 
 def _input_patches(files: Sequence[str], target: Target) -> dict[int, NDArray[Any]]:
-    """Return bands (bands, height, width) of the first patches of the export, by index."""
+    """Return bands (bands, height, width) of some patches of the export, by index."""
     found = {}
-    left = _VALUES
-    rows = itertools.islice(read(list(files)), _PATCHES)
-    for index, row in zip(target.written, rows, strict=False):
-        bands = [band for name, value in row.items() for band in _bands(name, value, target)]
-        if bands:
-            found[index] = np.stack(bands)
-            left -= found[index].size
-        if left < 0:
-            break
+    runs = _runs(files, target)
+    for paths, first, count in runs:
+        left = _VALUES // len(runs)
+        rows = itertools.islice(read(paths), count)
+        for index, row in zip(target.written[first:], rows, strict=False):
+            bands = [band for name, value in row.items() for band in _bands(name, value, target)]
+            if bands:
+                found[index] = np.stack(bands)
+                left -= found[index].size
+            if left < 0:
+                break
     return found
+
+
+def _runs(files: Sequence[str], target: Target) -> list[tuple[list[str], int, int]]:
+    """Return which records to look at: files, the first record's number, and how many.
+
+    Shards in the wrong order show only where several are looked into.
+    """
+    shards = target.manifest.shards if target.manifest else []
+    if len(shards) != len(files):
+        return [(list(files), 0, _PATCHES)]
+    chosen = np.unique(np.linspace(0, len(files) - 1, _SHARDS).astype(int)).tolist()
+    return [([files[n]], shards[n].first, -(-_PATCHES // len(chosen))) for n in chosen]
 
 
 def _bands(name: str, value: Any, target: Target) -> list[NDArray[Any]]:
@@ -159,14 +195,15 @@ def _predicted(
     part: Part, known: dict[int, NDArray[Any]], *, argmax: bool
 ) -> list[tuple[int, NDArray[Any]]]:
     """Return the first bands (bands, height, width) of the known patches, by index."""
-    wanted = set(known)
     pairs = []
-    patches = read_patches(part.survey.paths, part.plan)
-    for index, bands in zip(part.order.tolist(), patches, strict=True):
-        if index in wanted:
-            wanted.discard(index)
-            chosen = bands.argmax(axis=0)[None] if argmax else bands[:_BANDS].copy()
-            pairs.append((index, chosen))
-        if not wanted:
-            break
+    first = 0
+    for path, count in zip(part.survey.paths, part.survey.counts, strict=True):
+        order = part.order[first : first + count].tolist()
+        first += count
+        last = max((place for place, index in enumerate(order) if index in known), default=-1)
+        patches = read_patches([path], part.plan) if last >= 0 else ()
+        for index, bands in zip(order[: last + 1], patches, strict=False):
+            if index in known:
+                chosen = bands.argmax(axis=0)[None] if argmax else bands[:_BANDS].copy()
+                pairs.append((index, chosen))
     return pairs
