@@ -95,7 +95,7 @@ def read_patch_layout(
         GeoError: No export is found, shards are missing, or the kernel cannot be inferred.
         UsageError: There is no such split, or the array is not that of a whole export.
     """
-    target = target_of(str(_source(export)))
+    target = target_of(_source(export))
     if target.manifest is not None:
         layout = _of_manifest(target, target.manifest, split)
     elif split is None:
@@ -107,9 +107,9 @@ def read_patch_layout(
     return layout
 
 
-def _source(export: str | Path | DataArray) -> str | Path:
+def _source(export: str | Path | DataArray) -> str:
     if isinstance(export, str | PathLike):
-        return export
+        return str(export)
     source = getattr(export, "encoding", {}).get("source")
     if source is None:
         raise UsageError(

@@ -84,7 +84,7 @@ def open_export(
     patches = _Patches(looked, target, plan, masked=masked, index=index)
     values = xarray.Variable(("band", "y", "x"), _lazy(patches))
     array = xarray.DataArray(values, coords=_coordinates(target.frame, plan), attrs=_attrs(target))
-    if records is None:
+    if records is None and isinstance(export, str | os.PathLike):
         array.encoding["source"] = os.fspath(export)  # as xarray does with files; see tfrio.torch
     if north_up:
         array = _turned(array, target.frame)
