@@ -20,16 +20,20 @@ __all__ = [
     "DecodeError",
     "EncodeError",
     "FeatureKindError",
+    "FileCutError",
     "GeoError",
     "IndexFileError",
     "MissingExtraError",
     "MissingFeatureError",
     "NotTFRecordError",
     "SchemaError",
+    "StoredDataError",
     "TfrioError",
     "TfrioWarning",
     "UsageError",
     "from_fault",
+    "many",
+    "precede",
     "require",
 ]
 
@@ -87,12 +91,28 @@ class CorruptRecordError(TfrioError, ValueError, RuntimeError):
     """A record is damaged: a checksum differs or bytes are missing."""
 
 
-class CompressedDataError(CorruptRecordError):
+class StoredDataError(CorruptRecordError):
+    """The stored bytes are damaged or gone, below the level of records.
+
+    ``code`` is ``"cut"``, ``"checksum"``, ``"data"`` or ``"tail"``.
+    """
+
+    resumable = False
+    code = "data"
+
+
+class FileCutError(StoredDataError):
+    """A file lost its end while it was read; ``expected`` and ``got`` are its sizes in bytes."""
+
+    code = "cut"
+
+
+class CompressedDataError(StoredDataError):
     """Compressed data is damaged; ``offset`` counts bytes of the compressed file.
 
-    ``code`` is ``"cut"``, ``"checksum"``, ``"data"`` or ``"tail"``. After a ``resumable`` one,
-    whose block ends at a known place, reading goes on behind the block; ``expected`` then holds the
-    uncompressed bytes of the block and ``got`` its number of records, by its header.
+    After a ``resumable`` one, whose block ends at a known place, reading goes on behind the block;
+    ``expected`` then holds the uncompressed bytes of the block and ``got`` its number of records,
+    by its header.
     """
 
     def __init__(
@@ -156,21 +176,54 @@ class Fault(Protocol):
     """What native code says when it stops (see ``tfrio._core.Fault``)."""
 
     @property
-    def code(self) -> str: ...
+    def code(self) -> str:
+        """What is wrong, a short word such as ``payload-crc``."""
+        ...
+
     @property
-    def field(self) -> str: ...
+    def field(self) -> str:
+        """The part of the record: header, payload or footer."""
+        ...
+
     @property
-    def expected(self) -> int: ...
+    def expected(self) -> int:
+        """The value, kind or number of bytes that should be there."""
+        ...
+
     @property
-    def got(self) -> int: ...
+    def got(self) -> int:
+        """The value, kind or number of bytes that is there."""
+        ...
+
     @property
-    def feature(self) -> bytes: ...
+    def feature(self) -> bytes:
+        """The name of the feature, empty when none is concerned."""
+        ...
+
     @property
-    def step(self) -> int: ...
+    def step(self) -> int:
+        """The step of a feature list, -1 outside of one."""
+        ...
+
     @property
-    def at(self) -> int: ...
+    def at(self) -> int:
+        """The offset in the payload, in bytes."""
+        ...
+
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> str:
+        """More words on a malformed payload."""
+        ...
+
+
+def many(count: int, noun: str) -> str:
+    """Return a noun as ``count`` asks for: ``record``, ``records``, ``patches``."""
+    return noun if count == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+
+
+def precede(whole: int) -> str:
+    """Say how many whole records precede a damaged place."""
+    return f"{whole} {many(whole, 'whole record')} precede{'s' if whole == 1 else ''}"
 
 
 _KINDS = {0: "no kind", 1: "bytes_list", 2: "float_list", 3: "int64_list"}
@@ -203,7 +256,7 @@ def _framing_error(
     fault: Fault, path: str, record: int, offset: int, whole: int, got: int
 ) -> TfrioError:
     text = (
-        f"{path}: {_framing_text(fault, record, offset, got)}; {whole} whole records precede. "
+        f"{path}: {_framing_text(fault, record, offset, got)}; {precede(whole)}. "
         "Run `tfrio verify` for a full account, `tfrio repair` to keep every whole record, "
         'or read with errors="skip"'
     )

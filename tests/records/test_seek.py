@@ -89,7 +89,7 @@ def test_cut_or_damaged_data_ends_the_walk_in_peace(text: str) -> None:
 
 def points_of(path: Path) -> SeekPoints:
     with RecordStream(path) as stream:
-        tap = find_points(path, stream)
+        tap = find_points(stream)
         while not stream.final:
             stream.fill()
             stream.advance(len(stream.buffer), 0)
@@ -148,11 +148,11 @@ def test_plain_files_streams_and_damaged_data_have_no_or_fewer_points(
     assert points_of(put(tmp_path, "p", golden.THREE)).windows == ()
     file = io.BytesIO(data)
     with RecordStream(file) as stream:
-        assert find_points(file, stream).points().windows == ()
+        assert find_points(stream).points().windows == ()
     whole = points_of(put(tmp_path, "a", data))
     cut = put(tmp_path, "c", data[: len(data) // 2])
     with RecordStream(cut) as stream:
-        tap = find_points(cut, stream)
+        tap = find_points(stream)
         while len(stream.buffer) or not stream.final:
             stream.advance(len(stream.buffer), 0)
             if not stream.more():

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from tfrio.errors import many
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -98,8 +100,7 @@ def plural(count: int, noun: str) -> str:
     Example:
         ``plural(1, "record")`` is ``"1 record"``, ``plural(1200, "record")`` ``"1,200 records"``.
     """
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{count:,} {noun}{ending}"
+    return f"{count:,} {many(count, noun)}"
 
 
 def human_bytes(count: int) -> str:

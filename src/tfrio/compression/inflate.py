@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from isal import igzip_lib
 
@@ -12,7 +12,7 @@ from tfrio.compression.detect import HEAD_BYTES, Compression, InflateError
 from tfrio.errors import CompressedDataError
 
 if TYPE_CHECKING:
-    from tfrio.storage import BinaryReader
+    from collections.abc import Callable
 
 __all__ = ["Inflater", "Input", "inflate_block"]
 
@@ -22,11 +22,27 @@ _FIRST_FEED = 4 << 10
 _READ = 1 << 20  # compressed bytes read at once
 
 
+class Forward(Protocol):
+    """What compressed bytes are read from: a ``BinaryReader``, or a part of one."""
+
+    name: str
+    seekable: bool
+
+    def read(self, length: int, /) -> bytes:
+        """Return the next bytes, ``b""`` at the end."""
+        ...
+
+    def seek(self, offset: int) -> None:
+        """Continue at ``offset``."""
+        ...
+
+
 class Input:
     """Compressed bytes with their offset in the file and the means to look ahead."""
 
-    def __init__(self, reader: BinaryReader, head: bytes, start: int) -> None:
+    def __init__(self, reader: Forward, head: bytes, start: int) -> None:
         self.reader = reader
+        self._watcher: Callable[[bytes], None] | None = None
         self._data = head
         self._at = 0
         self._base = start
@@ -42,10 +58,17 @@ class Input:
             more = self.reader.read(_READ)
             if not more:
                 break
+            if self._watcher is not None:
+                self._watcher(more)
             self._base += self._at
             self._data = self._data[self._at :] + more if self._at < len(self._data) else more
             self._at = 0
         return self._data[self._at : self._at + length]
+
+    def watch(self, watcher: Callable[[bytes], None]) -> None:
+        """Show what is at hand, and all that is read from now on, to ``watcher``."""
+        self._watcher = watcher
+        watcher(self._data[self._at :])
 
     def take(self, length: int) -> memoryview:
         """Return up to ``length`` bytes that are at hand, ``b""`` at the end, and move on."""

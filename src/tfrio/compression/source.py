@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
 from tfrio.compression.inflate import Inflater, Input, inflate_block
-from tfrio.errors import CompressedDataError, UsageError
+from tfrio.errors import CompressedDataError, FileCutError, UsageError
 from tfrio.storage import FORKED, at_fork, open_read, read_full
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfrio.compression.blocks import Header, Member
     from tfrio.storage import BinaryReader, Source
 
@@ -59,9 +61,13 @@ class ChunkSource(Protocol):
         """Fill ``buffer`` up to its end; less only where the data ends, 0 at the end.
 
         Raises:
-            CompressedDataError: After all sound bytes before the damage were handed out. When
-                its ``resumable`` is true the next call goes on behind the damaged block.
+            StoredDataError: After all sound bytes before the damage were handed out. When its
+                ``resumable`` is true the next call goes on behind the damaged block.
         """
+        ...
+
+    def watch_stored(self, watcher: Callable[[bytes], None]) -> None:
+        """Show the compressed bytes to ``watcher`` as they are read; nothing was read yet."""
         ...
 
     def let_go(self) -> None:
@@ -108,15 +114,36 @@ class PlainSource:
         return None if self._size is None else max(self._size - self._position, 0)
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Fill ``buffer`` up to its end; less only at the end of the file."""
+        """Fill ``buffer`` up to its end; less only at the end of the file.
+
+        Raises:
+            FileCutError: A local file ends earlier than when it was opened.
+        """
         got = min(len(buffer), len(self._head))
         if got:
             buffer[:got] = self._head[:got]
             self._head = self._head[got:]
         got += read_full(self._reader, buffer[got:])
         self._position += got
-        self.ended = got < len(buffer)
+        lost = got < len(buffer) and self._position < (self._size or 0)
+        self.ended = got < len(buffer) and not lost
+        if lost and not got:
+            raise self._cut()
         return got
+
+    def _cut(self) -> FileCutError:
+        now = self._reader.size or 0
+        return FileCutError(
+            f"{self.name}: cut short while it was read, from {self._size} to {now} bytes",
+            path=self.name,
+            offset=self._position,
+            field="file",
+            expected=self._size,
+            got=now,
+        )
+
+    def watch_stored(self, watcher: Callable[[bytes], None]) -> None:
+        """Do nothing: nothing is compressed."""
 
     def let_go(self) -> None:
         """Do nothing: there are no threads."""
@@ -313,6 +340,10 @@ class InflateSource:
     def forked(self) -> None:
         """Be of no more use in a forked child, which has none of the threads."""
         self._forked = True
+
+    def watch_stored(self, watcher: Callable[[bytes], None]) -> None:
+        """Show the compressed bytes to ``watcher``, on the thread that reads them."""
+        self._inflater.input.watch(watcher)
 
     def let_go(self) -> None:
         """Tell the threads to end, without waiting for them."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrio import _core
 from tfrio.compression.source import usable_threads
-from tfrio.errors import NotTFRecordError
+from tfrio.errors import NotTFRecordError, StoredDataError
 from tfrio.records.damage import Damage, seek_record, without_payload
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import tally
@@ -245,13 +245,21 @@ def _check_piece(
             view = stream.buffer[: end - stream.position]
             step = _core.count(view, 0, verify, False)
             stream.advance(step.consumed, step.records)
-            sound = step.fault is None and _one_across(stream, end, verify)
+            sound = step.fault is None and _went_on(stream, end, verify)
             advanced(min(stream.position, end) - told)
             told = min(stream.position, end)
             if not sound:
                 advanced(end - told)
                 return _Piece(first, stream.position, stream.records, sound=False)
         return _Piece(first, stream.position, stream.records, sound=True)
+
+
+def _went_on(stream: RecordStream, end: int, verify: bool) -> bool:
+    """Step across like ``_one_across``; a file cut short meanwhile is told by the walk in order."""
+    try:
+        return _one_across(stream, end, verify)
+    except StoredDataError:
+        return False
 
 
 def _one_across(stream: RecordStream, end: int, verify: bool) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import mmap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfrio import _core
 from tfrio.compression.source import usable_threads
 from tfrio.records.damage import Damage
+from tfrio.records.headers import header_offsets
 from tfrio.records.index import read_blocks
 from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import list_files
 from tfrio.records.walk import tally
-from tfrio.storage import is_regular, local_path, size_of
+from tfrio.storage import is_regular, size_of
 
 if TYPE_CHECKING:
     from tfrio.types import PathsLike
@@ -107,18 +106,12 @@ def _count_headers(path: str) -> int | None:
     if not is_regular(path):
         return None
     with RecordStream(path, buffer_size=64, threads=1) as stream:
-        kind, plain_bytes = stream.compression, stream.unread
+        kind = stream.compression
     if kind == "gzip":
         blocks = read_blocks(path)
         return int(blocks.first[-1]) if blocks is not None else None
-    if kind != "none" or not plain_bytes:
-        return None
-    with (
-        local_path(path).open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        step = _core.count(data, 0, False, True)
-    return step.records if step.fault is None else None
+    found = header_offsets(path) if kind == "none" else None
+    return len(found[0]) if found is not None else None
 
 
 def head(paths: PathsLike, n: int = 1, *, split: str | None = None) -> list[bytes]:

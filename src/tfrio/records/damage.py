@@ -16,10 +16,13 @@ from tfrio.compression.detect import header_length
 from tfrio.errors import (
     CompressedDataError,
     CorruptRecordError,
+    FileCutError,
     NotTFRecordError,
+    StoredDataError,
     TfrioWarning,
     UsageError,
     from_fault,
+    many,
 )
 from tfrio.records.sniff import sniff
 
@@ -32,7 +35,7 @@ __all__ = [
     "DamageReport",
     "ErrorMode",
     "recover",
-    "recover_compressed",
+    "recover_stored",
     "seek_record",
     "without_payload",
 ]
@@ -55,8 +58,8 @@ class Damage:
         offset: Uncompressed offset of its header, in bytes.
         code: ``"length-crc"``, ``"payload-crc"``, ``"header-cut"``, ``"payload-cut"``,
             ``"footer-cut"``, ``"too-long"``, or ``"gzip-..."`` / ``"zlib-..."`` with ``"cut"``,
-            ``"checksum"``, ``"data"`` or ``"tail"``.
-        field: ``"header"``, ``"payload"``, ``"footer"``, ``"gzip"`` or ``"zlib"``.
+            ``"checksum"``, ``"data"`` or ``"tail"``, or ``"file-cut"`` (while it was read).
+        field: ``"header"``, ``"payload"``, ``"footer"``, ``"gzip"``, ``"zlib"`` or ``"file"``.
         expected: Bytes or CRC that should have stood there.
         got: Bytes or CRC that did.
         lost: Uncompressed bytes given up.
@@ -196,8 +199,9 @@ class DamagePolicy:
         if here and self.mode == "skip":
             lost = sum(d.lost for d in here)
             warnings.warn(
-                f"{path}: skipped {len(here)} damaged records ({lost} bytes lost), the first at "
-                f"offset {here[0].offset}. Run `tfrio verify` for a full account",
+                f"{path}: skipped {len(here)} {many(len(here), 'damaged record')} ({lost} bytes "
+                f"lost), the first at offset {here[0].offset}. Run `tfrio verify` for a full "
+                "account",
                 TfrioWarning,
                 stacklevel=3,
             )
@@ -379,8 +383,8 @@ def seek_record(stream: RecordStream) -> bool:
     return found >= 0
 
 
-def recover_compressed(stream: RecordStream, error: CompressedDataError) -> Damage:
-    """Describe damaged compressed data and drop the part of a record before it.
+def recover_stored(stream: RecordStream, error: StoredDataError) -> Damage:
+    """Describe damaged or lost stored data and drop the part of a record before it.
 
     Args:
         stream: The stream whose ``fill`` raised ``error``.
@@ -391,7 +395,11 @@ def recover_compressed(stream: RecordStream, error: CompressedDataError) -> Dama
     """
     record, offset = stream.records, stream.position
     stream.advance(len(stream.buffer), 0)
-    stream.jump(error.expected or 0, error.got or (0 if error.code == "tail" else 1))
+    gone = isinstance(error, FileCutError)
+    if gone:
+        stream.jump(max((error.expected or 0) - stream.position, 0), 1)
+    else:
+        stream.jump(error.expected or 0, error.got or (0 if error.code == "tail" else 1))
     stream.damaged += stream.records - record
     return Damage(
         path=stream.path,
@@ -399,10 +407,10 @@ def recover_compressed(stream: RecordStream, error: CompressedDataError) -> Dama
         offset=offset,
         code=f"{error.field}-{error.code}",
         field=str(error.field),
-        expected=None,
-        got=None,
+        expected=error.expected if gone else None,
+        got=error.got if gone else None,
         lost=stream.position - offset,
         resumed=stream.position if error.resumable else None,
         message=error.message,
-        compressed_offset=error.offset,
+        compressed_offset=None if gone else error.offset,
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio import _core
 from tfrio.compression import member_at
 from tfrio.records.damage import Damage
+from tfrio.records.headers import header_offsets
 from tfrio.records.reader import RecordStream
 from tfrio.records.seek import NO_POINTS, SeekPoints, find_points
 from tfrio.records.walk import walk
@@ -102,7 +101,7 @@ def build_index(
             return quick
     stream = RecordStream(path, compression=compression, threads=threads)
     with stream:
-        found, taps = _walk_all(stream, path, verify, allow_partial, advanced or (lambda _: None))
+        found, taps = _walk_all(stream, verify, allow_partial, advanced or (lambda _: None))
     blocks = None if found.partial or not stream.blocks else _table(stream.blocks)
     if blocks is not None and int(blocks.first[-1]) == found.count:
         return RecordIndex("gzip", found.count, found.data_size, None, blocks)
@@ -126,13 +125,12 @@ class _Found:
 
 def _walk_all(
     stream: RecordStream,
-    path: Source,
     verify: bool,
     allow_partial: bool,
     advanced: Callable[[int], None],
 ) -> tuple[_Found, SeekPoints]:
     """Walk a stream, gathering record offsets and, where compressed, seek points."""
-    tap = find_points(path, stream)
+    tap = find_points(stream)
     pieces: list[NDArray[np.int64]] = []
     partial, end, told = False, 0, 0
     for event in walk(stream, verify=verify):
@@ -140,6 +138,8 @@ def _walk_all(
             if not allow_partial:
                 raise event.error()
             partial = True
+            if event.compressed_offset is not None:
+                tap.stop()  # it does not know how much data is missing
         else:
             pieces.append(event.spans[:, 0] + (event.position - 12))
             last = event.spans[-1]
@@ -154,25 +154,14 @@ def _headers_only(path: Source, compression: str | None) -> RecordIndex | None:
     """Index a local file by its record or member headers; None where that cannot be done."""
     with RecordStream(path, compression=compression, buffer_size=64, threads=1) as stream:
         kind = stream.compression
-        if kind == "none" and stream.unread:
-            return _map_headers(path, stream)
+    if kind == "none":
+        found = header_offsets(path)
+        # The full walk tells damage in full, or steps over it.
+        return None if found is None else RecordIndex(kind, len(found[0]), found[1], found[0])
     blocks = read_blocks(path) if kind == "gzip" else None
     if blocks is None:
         return None
     return RecordIndex("gzip", int(blocks.first[-1]), int(blocks.data[-1]), None, blocks)
-
-
-def _map_headers(path: Source, stream: RecordStream) -> RecordIndex | None:
-    """Hop from header to header over a mapping; pages of payloads are not touched."""
-    reader = open_read(path)
-    try:
-        with mmap.mmap(reader.fileno(), 0, access=mmap.ACCESS_READ) as data:  # type: ignore[attr-defined]
-            scan = _core.scan(data, 0, -1, False, True)
-    finally:
-        reader.close()
-    if scan.fault is not None:
-        return None  # the full walk tells it in full, or steps over it
-    return RecordIndex(stream.compression, len(scan.spans), scan.consumed, scan.spans[:, 0] - 12)
 
 
 def _hop(reader: BinaryReader, size: int) -> Iterator[Member | None]:

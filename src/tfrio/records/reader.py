@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, overload
 
 from tfrio.compression import open_chunks
-from tfrio.errors import CompressedDataError
+from tfrio.errors import FileCutError, StoredDataError, precede
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
-from tfrio.records.window import open_window
+from tfrio.records.window import Window
 from tfrio.storage import Closing, name_of
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class RecordStream(Closing):
     """A window that slides over the uncompressed bytes of one file.
 
     Take what is whole from ``buffer``, say so with ``advance``, ask for more with ``fill``. The
-    buffer is reused: views of it die at the next ``fill``. It grows only as bytes really arrive;
-    plain local files are mapped instead, 16 MiB at a time, and must not be cut short meanwhile.
+    buffer is reused: views of it die at the next ``fill``. It grows only as bytes really arrive, to
+    4 MiB where large records follow one another, and to whatever a single record takes.
 
     Args:
         path: Local path, URL or file object.
@@ -61,9 +61,9 @@ class RecordStream(Closing):
         self.records = 0
         self.damaged = 0
         self._source = open_chunks(path, compression, threads=threads, start=start)
-        self._window = open_window(self._source, buffer_size, start)
+        self._window = Window(self._source, buffer_size)
         self._paused = self._broken = False
-        self._late: CompressedDataError | None = None
+        self._late: StoredDataError | None = None
         self._watcher: Callable[[memoryview], None] | None = None
 
     @property
@@ -113,8 +113,8 @@ class RecordStream(Closing):
             False when there are no more.
 
         Raises:
-            CompressedDataError: The compressed data is damaged and all sound bytes before the
-                damage have been handed out.
+            StoredDataError: The stored data is damaged, or was cut short while it was read, and
+                all sound bytes before that have been handed out.
         """
         got = self._pull()
         if not got and self._late is not None:
@@ -138,7 +138,7 @@ class RecordStream(Closing):
         got = 0
         try:
             got = self._window.pull()
-        except CompressedDataError as error:
+        except StoredDataError as error:
             self._late = error
         if self._watcher is not None and got:
             self._watcher(self._window.buffer[-got:])
@@ -154,21 +154,32 @@ class RecordStream(Closing):
         self._paused = claim > pending + left
         return self._paused
 
-    def _placed(self, error: CompressedDataError) -> CompressedDataError:
-        """Say how many whole records precede the damage."""
+    def _placed(self, error: StoredDataError) -> StoredDataError:
+        """Say which record is concerned, and how many whole ones precede the damage."""
         self._broken = not error.resumable
         error.record = self.records
-        whole = self.records - self.damaged
+        if isinstance(error, FileCutError):
+            error.offset = self.position
+            error.message += f": record {self.records} at offset {self.position} is not whole"
         error.message += (
-            f"; {whole} whole records precede. Fetch or write the file again, or keep every "
-            "whole record with `tfrio repair`"
+            f"; {precede(self.records - self.damaged)}. Fetch or write the file again, or keep "
+            "every whole record with `tfrio repair`"
         )
         error.args = (error.message,)
         return error
 
-    def watch(self, watcher: Callable[[memoryview], None]) -> None:
-        """Show all bytes read from now on to ``watcher``, in order; it must copy what it keeps."""
+    def watch(
+        self, watcher: Callable[[memoryview], None], *, stored: Callable[[bytes], None]
+    ) -> None:
+        """Show all bytes of a compressed file to others, in order, from the start.
+
+        Args:
+            watcher: Gets the uncompressed bytes; it must copy what it keeps.
+            stored: Gets the compressed bytes, before what they inflate to is shown; perhaps on
+                another thread.
+        """
         self._watcher = watcher
+        self._source.watch_stored(stored)
 
     def advance(self, nbytes: int, nrecords: int) -> None:
         """Consume bytes at the start of ``buffer``.

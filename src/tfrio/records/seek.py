@@ -7,18 +7,17 @@ bits before it are filled with empty deflate blocks, which put out nothing.
 
 from __future__ import annotations
 
-import mmap
+from collections import deque
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 from isal import igzip_lib
 
 from tfrio import _core
-from tfrio.compression.blocks import member_at, parse_header
-from tfrio.compression.detect import InflateError
+from tfrio.compression.blocks import Header, parse_header
+from tfrio.compression.detect import HEAD_BYTES, InflateError
 from tfrio.compression.inflate import PIECE, Inflater, Input
-from tfrio.storage import is_regular, local_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from tfrio.compression import Compression
     from tfrio.errors import CompressedDataError
     from tfrio.records.reader import RecordStream
-    from tfrio.storage import BinaryReader, Source
+    from tfrio.storage import BinaryReader
 
 __all__ = ["NO_POINTS", "WINDOW", "SeekPoints", "find_points", "inflate_from"]
 
@@ -36,6 +35,9 @@ WINDOW = 32 << 10  # deflate looks back this far (RFC 1951)
 # Uncompressed bytes between points: half of it is inflated in vain by a random read (1 ms).
 SPACING = 1 << 20
 MOST_POINTS = 1024  # their windows take up to 32 MiB
+# Deflate blocks of usual writers take 10 to 300 KiB stored; a longer one than this is not walked.
+_LONGEST_BLOCK = 64 << 20
+_LARGEST_RANGE = 16 << 20  # stored bytes asked for at once
 
 # Empty blocks as bits, first bit lowest. A fixed block: not last, type 1, end of block (7 zeros).
 _FIXED = (0b0000000_01_0, 10)
@@ -100,11 +102,49 @@ class SeekPoints:
         return int(np.searchsorted(self.data, offset, "right")) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where data can be entered: offset in bits, uncompressed offset, whether within a member."""
+
+    stored: int
+    data: int
+    inside: bool
+
+
 NO_POINTS = SeekPoints(np.empty(0, np.int64), np.empty(0, np.int64), ())
 
 
+class _Onward:
+    """Reads on from an offset by ranges, so that several threads may share a reader.
+
+    Args:
+        reader: The file.
+        at: Where to begin, in bytes.
+        first: Bytes to ask for in the first range.
+    """
+
+    seekable = False
+
+    def __init__(self, reader: BinaryReader, at: int, first: int) -> None:
+        self.name = reader.name
+        self._reader = reader
+        self._at = at
+        self._first = first
+
+    def read(self, length: int, /) -> bytes:
+        """Return the next bytes, ``b""`` at the end."""
+        piece = self._reader.read_at(self._at, self._first or length)
+        self._at += len(piece)
+        self._first = 0
+        return piece
+
+    def seek(self, offset: int) -> None:
+        """Move to an offset."""
+        self._at = offset
+
+
 def inflate_from(
-    reader: BinaryReader, kind: Compression, points: SeekPoints, number: int
+    reader: BinaryReader, kind: Compression, points: SeekPoints, number: int, end: int = 0
 ) -> Iterator[bytes]:
     """Inflate from a point on.
 
@@ -113,6 +153,8 @@ def inflate_from(
         kind: ``"gzip"`` or ``"zlib"``.
         points: The points of the file.
         number: Which point; -1 for the start of the file.
+        end: Uncompressed offset up to which data is wanted, where that is known: then one request
+            fetches it.
 
     Yields:
         Uncompressed bytes.
@@ -121,8 +163,10 @@ def inflate_from(
         CompressedDataError: The data is damaged.
     """
     at, bit = divmod(int(points.stored[number]) if number >= 0 else 0, 8)
-    reader.seek(at)
-    inflater = Inflater(Input(reader, b"", at), kind)
+    behind = int(np.searchsorted(points.data, end))
+    known = end and behind < len(points.data)
+    first = min(int(points.stored[behind]) // 8 + 1 - at, _LARGEST_RANGE) if known else 0
+    inflater = Inflater(Input(_Onward(reader, at, first), b"", at), kind)
     if number >= 0 and points.windows[number]:
         yield from _rest_of_member(inflater, bit, points.windows[number])
     while piece := inflater.piece():
@@ -156,95 +200,146 @@ def _damaged(inflater: Inflater, text: str) -> CompressedDataError:
 
 
 class Tap:
-    """Gathers the windows of chosen points while the data streams past."""
+    """Finds places to enter compressed data while a stream reads it, and keeps what precedes each.
 
-    def __init__(self, table: NDArray[np.int64]) -> None:
-        self._stored = table[:, 0].copy()
-        self._data = table[:, 1].copy()
-        self._inside = table[:, 2].tolist()
-        self._windows: list[bytes] = []
+    ``feed`` sees the stored bytes, on whatever thread reads them, and finds the places; ``see``
+    sees the uncompressed bytes, later, and gathers the data before each place.
+
+    Args:
+        kind: ``"gzip"`` or ``"zlib"``.
+    """
+
+    def __init__(self, kind: Compression) -> None:
+        self._kind = kind
+        self._held = b""
+        self._base = 0  # offset in the file of the first byte held
+        self._at = 0  # bytes held that are done with
+        self._bit = 0  # where the next deflate block begins, in the byte after those
+        self._skip = 0  # stored bytes to step over before the next member
+        self._enough = 1  # bytes to hold before it is worth looking again
+        self._inside = self._stopped = False
+        self._out = self._last = 0
+        self._spacing = SPACING
+        self._places: deque[_Place] = deque()
+        self._points: list[tuple[_Place, bytes]] = []
         self._tail = b""
         self._position = 0
+
+    def feed(self, piece: bytes) -> None:
+        """Take note of the next stored bytes."""
+        if self._stopped:
+            return
+        self._base += self._at
+        self._held, self._at = self._held[self._at :] + piece, 0
+        while len(self._held) - self._at >= self._enough and self._step():
+            pass
+        if len(self._held) - self._at > _LONGEST_BLOCK:
+            self.stop()
+
+    def stop(self) -> None:
+        """Look no further; the points found so far stay."""
+        self._stopped, self._held, self._at, self._enough = True, b"", 0, 1
+
+    def _step(self) -> bool:
+        """Look at what is held; return whether to look at the rest of it, too."""
+        if self._inside:
+            return self._walk_blocks()
+        taken = min(self._skip, len(self._held) - self._at)
+        self._at += taken
+        self._skip -= taken
+        return self._at < len(self._held) and self._enter_member()
+
+    def _enter_member(self) -> bool:
+        """Step over the header of a member, or over the whole of one that tells its sizes."""
+        try:
+            header = self._header()
+        except ValueError:
+            self.stop()
+            return False
+        held = len(self._held) - self._at
+        if header is None or held < header.length:
+            self._enough = held + 1
+            return False
+        self._note((self._base + self._at) * 8, self._out, inside=False)
+        member = header.member
+        if member is not None and member.usize >= 0:
+            self._skip = member.csize
+            self._out += member.usize
+        else:
+            self._at += header.length
+            self._inside = True
+        self._enough = 1
+        return True
+
+    def _header(self) -> Header | None:
+        """Read the header of a member; None where what is held does not reach so far."""
+        if self._kind == "zlib":
+            if self._out:
+                raise ValueError("a second zlib stream")
+            return Header(2, None)
+        head = self._held[self._at : self._at + HEAD_BYTES]
+        return parse_header(head) or parse_header(self._held[self._at : self._at + (1 << 17)])
+
+    def _walk_blocks(self) -> bool:
+        """Step over the deflate blocks that are whole."""
+        begin = self._at * 8 + self._bit
+        walk = _core.walk_deflate(self._held, begin, 1)
+        base = self._base * 8
+        for bit, out in walk.points.tolist():
+            self._note(base + bit, self._out + out, inside=True)
+        self._out += walk.out
+        if walk.ended:
+            self._at = (walk.bit + 7) // 8
+            self._skip = 8 if self._kind == "gzip" else 4  # the trailer
+            self._inside, self._bit, self._enough = False, 0, 1
+            return True
+        if walk.out:
+            self._note(base + walk.bit, self._out, inside=True)
+        self._at, self._bit = divmod(walk.bit, 8)
+        held = len(self._held) - self._at
+        # A block longer than what is held is walked again only when there is twice as much.
+        self._enough = held + 1 if walk.bit > begin else 2 * held
+        return False
+
+    def _note(self, stored: int, data: int, *, inside: bool) -> None:
+        if data - self._last >= self._spacing:
+            self._places.append(_Place(stored, data, inside))
+            self._last = data
 
     def see(self, piece: memoryview) -> None:
         """Take note of the next uncompressed bytes."""
         end = self._position + len(piece)
-        while len(self._windows) < len(self._data) and self._data[len(self._windows)] <= end:
-            number = len(self._windows)
-            inside = int(self._data[number]) - self._position
-            window = self._tail + bytes(piece[max(inside - WINDOW, 0) : inside])
-            self._windows.append(window[-WINDOW:] if self._inside[number] else b"")
-        kept = bytes(piece[-WINDOW:])
-        self._tail = (self._tail + kept)[-WINDOW:]
+        while self._places and self._places[0].data <= end:
+            place = self._places.popleft()
+            at = place.data - self._position
+            here = bytes(piece[max(at - WINDOW, 0) : max(at, 0)])
+            before = self._tail[: len(self._tail) + min(at, 0)] + here
+            window = before[-WINDOW:] if place.inside else b""
+            if not place.inside or len(window) == min(WINDOW, place.data):
+                self._points.append((place, window))
+        if len(self._points) > MOST_POINTS:
+            self._points = self._points[1::2]
+            self._spacing *= 2
+        self._tail = (self._tail + bytes(piece[-WINDOW:]))[-WINDOW:]
         self._position = end
 
     def points(self) -> SeekPoints:
         """Return the points passed so far."""
-        passed = len(self._windows)
-        return SeekPoints(self._stored[:passed], self._data[:passed], tuple(self._windows))
+        table = np.array([(p.stored, p.data) for p, _ in self._points], np.int64).reshape(-1, 2)
+        windows = tuple(window for _, window in self._points)
+        return SeekPoints(table[:, 0].copy(), table[:, 1].copy(), windows)
 
 
-def find_points(path: Source, stream: RecordStream) -> Tap:
-    """Look for places to enter the data of ``stream``, whose windows are gathered as it is read.
+def find_points(stream: RecordStream) -> Tap:
+    """Look for places to enter the data of a stream while it is read.
 
     Args:
-        path: The file. Only local files are looked at: the whole of it is mapped.
-        stream: A stream over it, not read from yet.
+        stream: A stream not read from yet, of a local file, a URL or a file object.
 
     Returns:
         The tap; ask it for the points when the stream was read to its end.
     """
-    points: list[tuple[int, int, int]] = []
-    if is_regular(path) and stream.compression != "none":
-        with local_path(stream.path).open("rb") as file, _mapping(file) as data:
-            first = member_at(data[:64])
-            if first is None or first.records < 0:  # our own blocks need no points
-                points = _walk_members(data, stream.compression)
-    step = -(-len(points) // MOST_POINTS) if points else 1
-    table = np.array(points[::step], np.int64).reshape(-1, 3)
-    tap = Tap(table)
-    if points:
-        stream.watch(tap.see)
+    tap = Tap(stream.compression)
+    if stream.compression != "none":
+        stream.watch(tap.see, stored=tap.feed)
     return tap
-
-
-def _mapping(file: IO[bytes]) -> mmap.mmap:
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _walk_members(data: mmap.mmap, kind: Compression) -> list[tuple[int, int, int]]:
-    """Return places to enter, up to the end or to damage.
-
-    Each is its offset in bits, its uncompressed offset, and whether it lies within a member. The
-    start of the file is left out, as it needs no point.
-    """
-    at = out = last = 0
-    points: list[tuple[int, int, int]] = []
-    while at < len(data):
-        length = _header_length(data, at, kind)
-        if not length:
-            break
-        if out - last >= SPACING:
-            points.append((at * 8, out, 0))
-            last = out
-        walk = _core.walk_deflate(data, (at + length) * 8, SPACING)
-        points += [(bit, out + inside, 1) for bit, inside in walk.points.tolist()]
-        if not walk.ended:
-            break
-        last = points[-1][1] if points else 0
-        out += walk.out
-        at = (walk.bit + 7) // 8 + (8 if kind == "gzip" else 4)
-        if kind == "zlib":
-            break
-    return points
-
-
-def _header_length(data: mmap.mmap, at: int, kind: Compression) -> int:
-    """Return the length of the header at ``at``, 0 where there is none."""
-    if kind == "zlib":
-        return 2
-    try:
-        header = parse_header(data[at : at + 512]) or parse_header(data[at : at + (1 << 17)])
-    except ValueError:
-        return 0
-    return header.length if header else 0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfrio import _core
-from tfrio.errors import CompressedDataError
-from tfrio.records.damage import Damage, recover, recover_compressed
+from tfrio.errors import StoredDataError
+from tfrio.records.damage import Damage, recover, recover_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,9 +101,9 @@ def _go_on(stream: RecordStream, fault: _core.Fault | None) -> tuple[Damage | No
 
 
 def refill(stream: RecordStream) -> Damage | None:
-    """Fill the stream; damaged compressed data becomes a ``Damage``."""
+    """Fill the stream; damaged or lost stored data becomes a ``Damage``."""
     try:
         stream.fill()
-    except CompressedDataError as error:
-        return recover_compressed(stream, error)
+    except StoredDataError as error:
+        return recover_stored(stream, error)
     return None
