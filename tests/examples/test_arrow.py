@@ -230,6 +230,31 @@ def test_every_type_an_example_can_hold_comes_in() -> None:
     assert part["fixed"][0].tolist() == [3, 4]
 
 
+@pytest.mark.parametrize("absent", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3), (-1, 3), (1, 2, 3), (-1, 1, 3)])
+def test_byte_strings_keep_their_axes(tmp_path: Path, shape: tuple[int, ...], absent: bool) -> None:
+    words = [b"a", b"bb", b"", b"c", b"d", b"\xff"]
+    rows = [
+        example({"w": words}),
+        *([example({"k": [1]})] if absent else []),
+        example({"w": words[::-1]}),
+    ]
+    path = put(tmp_path / "a", *rows)
+    schema = {"w": Feature("bytes", shape, required=not absent)}
+    table = pa.table(to_arrow(path, schema=schema))
+    table.validate(full=True)
+    expected = [np.array(w, object).reshape(shape).tolist() for w in (words, words[::-1])]
+    if absent:
+        expected.insert(1, None)
+    assert table["w"].to_pylist() == expected
+    again = [parse(p) for p in written(tmp_path / "b", table)]
+    assert [row.get("w", ("bytes", None))[1] for row in again] == [
+        words,
+        *([None] if absent else []),
+        words[::-1],
+    ]
+
+
 def test_structs_become_names_with_a_slash() -> None:
     column = pa.array([{"a": 1, "b": {"c": 2.5}}, None, {"a": None, "b": None}])
     (batch,) = from_arrow(pa.table({"s": column, "t": [1, 2, 3]}))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tfrio
 from tfrio.errors import EncodeError, SchemaError, TfrioWarning, UsageError
-from tfrio.tables import convert, read_arrow
+from tfrio.tables import convert
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,15 +205,6 @@ def test_some_features_in_another_order(tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / "t.parquet").names == ["v", "id"]
     convert(tmp_path / "t.parquet", tmp_path / "b.tfrecord", features=["id"])
     assert [list(row) for row in tfrio.read(tmp_path / "b.tfrecord")] == [["id"]] * 3
-
-
-def test_arrow_streams_to_others(tmp_path: Path) -> None:
-    path = written(tmp_path / "t.tfrecord", THREE)
-    reader = read_arrow(path, batch_size=2)
-    assert reader.schema.names == ["id", "v"]
-    assert [batch.num_rows for batch in reader] == [2, 1]
-    table = pa.table(read_arrow(path, features=["v"]))  # through __arrow_c_stream__
-    assert table.to_pylist() == [{"v": 10.5}, {"v": 20.5}, {"v": 30.5}]
 
 
 def test_a_real_shard_survives(shared: Path, tmp_path: Path) -> None:

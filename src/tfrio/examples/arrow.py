@@ -36,6 +36,10 @@ class ArrowStream:
         batch_size: Records in a batch.
         compression: How the files are compressed; None goes by content.
         verify: Check payload checksums.
+
+    Attributes:
+        schema: What the columns are.
+        error: What went wrong on the way, as the consumer hears of it in words only.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class ArrowStream:
         self._batch_size = batch_size
         self._compression = compression
         self._verify = verify
+        self.error: Exception | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Return a PyCapsule of the stream; a schema requested is not followed, as it may be."""
@@ -66,12 +71,20 @@ class ArrowStream:
             compression=self._compression,
             verify=self._verify,
         )
-        for batch in batches:
+        for batch in self._noted(batches):
             for name, feature in self.schema.items():
                 if feature.kind == "unknown":
                     batch[name] = None
                     batch.present[name] = None  # type: ignore[assignment]
             yield batch_array(self.schema, batch)
+
+    def _noted(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches; an error on the way is kept, since Arrow hands on no more than text."""
+        try:
+            yield from batches
+        except Exception as error:
+            self.error = error
+            raise
 
 
 def to_arrow(

@@ -109,7 +109,7 @@ def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
     if kind.format in ("+l", "+L"):
         offsets = _offsets(array, wide=kind.format == "+L")
         inner = _inner(kind, array, name, int(offsets[0]), int(offsets[-1]))
-        return Ragged(inner, offsets - offsets[0])
+        return _folded(kind.children[0], inner, offsets - offsets[0])
     if kind.format.startswith("+w:"):
         return _fixed_lists(kind, array, name, int(kind.format[3:]))
     raise EncodeError(
@@ -180,4 +180,11 @@ def _fixed_lists(kind: TypeNode, array: ArrayNode, name: str, size: int) -> Any:
     values = _column(kind.children[0], child, name)
     if isinstance(values, np.ndarray):
         return values.reshape(count, size, *values.shape[1:])
-    return Ragged(values, np.arange(count + 1, dtype=np.int64) * size)
+    return _folded(kind.children[0], values, np.arange(count + 1, dtype=np.int64) * size)
+
+
+def _folded(inner: TypeNode, values: Any, offsets: Array) -> Ragged:
+    """Return lists of values; byte strings in inner lists of fixed size are an array, so flat."""
+    if inner.format.startswith("+w:") and isinstance(values, Ragged):
+        return Ragged(values.values, values.offsets[offsets])
+    return Ragged(values, offsets)

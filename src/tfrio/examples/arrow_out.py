@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,8 @@ from tfrio.examples.columns import Array, BytesColumn, Ragged
 from tfrio.examples.schema import Feature, Schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfrio.examples.columns import Batch
 
 __all__ = ["arrow_schema", "batch_array", "flat_schema"]
@@ -63,9 +66,7 @@ def _flat(feature: Feature) -> Feature:
     if feature.codec is not None and (free or feature.codec in ("image", "tensor")):
         shape = None if feature.many else ()
         return replace(feature, codec=None, dtype=None, shape=shape, many=False, default=None)
-    if feature.dims or (feature.out_dtype is None and len(feature.shape or ()) > 1):
-        return replace(feature, shape=None)
-    return feature
+    return replace(feature, shape=None) if feature.dims else feature
 
 
 def _nullable(feature: Feature) -> bool:
@@ -81,35 +82,53 @@ def _type(feature: Feature) -> TypeNode:
         node = TypeNode("U" if feature.dtype == "str" else "Z", "item")
     else:
         node = TypeNode(_NUMBERS[dtype.name], "item")
-    fixed = [d for d in feature.shape or () if isinstance(d, int) and d >= 0]
-    for size in reversed(fixed):
-        node = TypeNode(f"+w:{size}" if dtype is not None else "+L", "item", children=[node])
-    lists = (feature.shape is None or -1 in feature.shape) + feature.many
-    lists += len(feature.row_lengths) + (feature.place == "list")
+    free = feature.shape is None or -1 in feature.shape
+    for size in reversed(_fixed(feature)):
+        node = TypeNode(f"+w:{size}", "item", children=[node])
+    # An absent row has no byte strings, which a list of fixed size would need.
+    lists = int(free or (dtype is None and bool(feature.shape)))
+    lists += feature.many + len(feature.row_lengths) + (feature.place == "list")
     for _ in range(lists):
         node = TypeNode("+L", "item", children=[node])
     return node
 
 
+def _fixed(feature: Feature) -> tuple[int, ...]:
+    """Return the axes that are lists of fixed size."""
+    sizes = tuple(d for d in feature.shape or () if isinstance(d, int))
+    if -1 in sizes:
+        return feature.inner
+    return sizes[1:] if feature.out_dtype is None else sizes
+
+
 def _array(column: Any, feature: Feature, rows: int, mask: Array | None) -> ArrayNode:
     if feature.kind == "unknown":
         return ArrayNode(rows, null_count=rows)
-    node = _values(column, text=feature.dtype == "str")
+    node = _values(column, _fixed(feature), text=feature.dtype == "str")
     if mask is not None and not mask.all():
         node.null_count = rows - int(mask.sum())
         node.buffers[0] = np.packbits(mask, bitorder="little")
     return node
 
 
-def _values(column: Any, *, text: bool) -> ArrayNode:
+def _values(column: Any, sizes: Sequence[int], *, text: bool) -> ArrayNode:
+    """Return the array of a column; byte strings come flat, whatever their inner axes."""
     if isinstance(column, Ragged):
-        inner = _values(column.values, text=text)
-        return ArrayNode(len(column), [None, column.offsets], children=[inner])
-    if isinstance(column, BytesColumn):
-        return ArrayNode(len(column), [None, column.offsets, column.data])
+        inner = _values(column.values, sizes, text=text)
+        each = 1 if isinstance(column.values, np.ndarray | Ragged) else max(math.prod(sizes), 1)
+        return ArrayNode(len(column), [None, column.offsets // each], children=[inner])
     if isinstance(column, list):  # text
-        return _values(BytesColumn.of([value.encode() for value in column]), text=text)
+        column = BytesColumn.of([value.encode() for value in column])
+    if isinstance(column, BytesColumn):
+        return _nested(ArrayNode(len(column), [None, column.offsets, column.data]), sizes)
     return _numbers(column)
+
+
+def _nested(node: ArrayNode, sizes: Sequence[int]) -> ArrayNode:
+    """Return an array in lists of fixed sizes, the last of them innermost."""
+    for size in reversed(sizes):
+        node = ArrayNode(node.length // size if size else 0, [None], children=[node])
+    return node
 
 
 def _numbers(column: Array) -> ArrayNode:

@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tfrio.tables.arrow import read_arrow
     from tfrio.tables.export import TableExportReport, export_table
     from tfrio.tables.extract import ExtractReport, extract_images
     from tfrio.tables.load import TableImportReport, import_table
@@ -27,7 +26,6 @@ __all__ = [
     "export_table",
     "extract_images",
     "import_table",
-    "read_arrow",
     "read_patches",
 ]
 
@@ -41,7 +39,6 @@ _HOMES = {
     "export_table": "export",
     "extract_images": "extract",
     "import_table": "load",
-    "read_arrow": "arrow",
     "read_patches": "patches",
 }
 
