@@ -78,3 +78,33 @@ def test_worker_counts() -> None:
     for wrong in (0, -1, True, 1.5):
         with pytest.raises(UsageError, match="workers must be"):
             worker_count(wrong)  # type: ignore[arg-type]
+
+
+def test_workers_stay_in_their_lanes_and_help_out() -> None:
+    """Two workers: one has many slow items of its own, the other few; nobody idles."""
+    taken: dict[int, list[int]] = {}
+
+    @contextmanager
+    def worker() -> Iterator[Callable[[int], int]]:
+        mine: list[int] = []
+        taken[len(taken)] = mine
+
+        def work(item: int) -> int:
+            mine.append(item)
+            time.sleep(0.004)
+            return item
+
+        yield work
+
+    items = list(range(40))
+    fair = list(ordered_map(worker, items, 2, lane=lambda n: n // 2 % 2, ahead=4))
+    assert fair == items
+    in_lane = max(
+        sum(n // 2 % 2 == lane for n in taken[one])
+        + sum(n // 2 % 2 != lane for n in taken[1 - one])
+        for one, lane in ((0, 0), (0, 1))
+    )
+    assert in_lane >= 30
+    taken.clear()
+    assert list(ordered_map(worker, items, 2, lane=lambda n: 0, ahead=4)) == items
+    assert min(len(mine) for mine in taken.values()) > 5

@@ -6,6 +6,7 @@ get whole tasks, each of which leaves its result where it belongs and returns a 
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections import deque
@@ -51,31 +52,70 @@ def worker_count(workers: int | None) -> int:
 
 
 class _Workers(Generic[Item, Result]):
-    """One opened worker per thread, all closed at the end."""
+    """One opened worker per thread, all closed at the end; each takes the items of its lane."""
 
     def __init__(
-        self, make: Callable[[], AbstractContextManager[Callable[[Item], Result]]]
+        self,
+        make: Callable[[], AbstractContextManager[Callable[[Item], Result]]],
+        lane: Callable[[Item], int] | None,
     ) -> None:
         self._make = make
+        self._lane = lane
         self._local = threading.local()
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._waiting: list[tuple[Item, Future[Result]]] = []
         self.opened = ExitStack()
 
-    def __call__(self, item: Item) -> Result:
-        call = getattr(self._local, "call", None)
+    def add(self, item: Item) -> Future[Result]:
+        """Let an item wait for a worker."""
+        future: Future[Result] = Future()
+        with self._lock:
+            self._waiting.append((item, future))
+        return future
+
+    def step(self) -> None:
+        """Work on one item, in a thread of the pool."""
+        number = self._number()
+        with self._lock:
+            item, future = self._waiting.pop(self._choose(number))
+        try:
+            future.set_result(self._call()(item))
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
+            future.set_exception(error)
+
+    def _number(self) -> int:
+        """Return the number of this thread."""
+        if not hasattr(self._local, "number"):
+            self._local.number = next(self._numbers)
+        number: int = self._local.number
+        return number
+
+    def _choose(self, number: int) -> int:
+        """Return the place of the oldest item in this worker's lane, else of the oldest."""
+        if self._lane is None:
+            return 0
+        lanes = (self._lane(item) for item, _ in self._waiting)
+        return next((place for place, lane in enumerate(lanes) if lane == number), 0)
+
+    def _call(self) -> Callable[[Item], Result]:
+        """Return this thread's function, opened at its first item."""
+        call: Callable[[Item], Result] | None = getattr(self._local, "call", None)
         if call is None:
             worker = self._make()
             call = self._local.call = worker.__enter__()
             with self._lock:
                 self.opened.push(worker)
-        result: Result = call(item)
-        return result
+        return call
 
 
 def ordered_map(
     make: Callable[[], AbstractContextManager[Callable[[Item], Result]]],
     items: Iterable[Item],
     threads: int,
+    *,
+    lane: Callable[[Item], int] | None = None,
+    ahead: int = 0,
 ) -> Generator[Result]:
     """Apply a function to items on several threads; results come in the order of the items.
 
@@ -83,21 +123,25 @@ def ordered_map(
         make: Opens a worker: a context that gives the function. Called once per thread.
         items: What to work on; taken only a little ahead of the results.
         threads: Number of threads; 1 works in the caller's own.
+        lane: Number of the worker that should take an item, because it has worked nearby. A
+            worker with none of its own in sight takes the oldest of the others'.
+        ahead: How many more items to look ahead, so that workers can stay in their lanes.
 
     Yields:
-        The results. At most ``threads`` + 1 wait at any time, so memory is bounded.
+        The results. At most ``threads`` + 1 + ``ahead`` wait at any time, so memory is bounded.
     """
     if threads == 1:
         with make() as call:
             yield from map(call, items)
         return
-    workers = _Workers(make)
+    workers = _Workers(make, lane)
     pool = ThreadPoolExecutor(threads, "tfrio")
     waiting: deque[Future[Result]] = deque()
     try:
         for item in items:
-            waiting.append(pool.submit(workers, item))
-            if len(waiting) > threads:
+            waiting.append(workers.add(item))
+            pool.submit(workers.step)
+            if len(waiting) > threads + ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

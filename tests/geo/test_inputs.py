@@ -153,7 +153,7 @@ def test_the_stamp_of_an_array_tells_values_and_masks() -> None:
 class Ramp:
     """A source of somebody else's, with the members that count and no more."""
 
-    name, stamp = "ramp", "1"
+    name, stamp, tiled = "ramp", "1", False
     bands = (Band("ramp", "int16"),)
     frame = Frame("EPSG:32618", Affine6(*AFFINE), XY(10, 7))
     extent = frame.window

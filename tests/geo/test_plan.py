@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from tfrio.geo.grid import PatchGrid, Window
 from tfrio.geo.patches import grid_patches, point_patches
-from tfrio.geo.plan import Span, batches, records_per_shard, runs, shard_spans
+from tfrio.geo.plan import (
+    Lanes,
+    Span,
+    batches,
+    grouped,
+    records_per_shard,
+    runs,
+    shard_spans,
+    window_pixels,
+)
 from tfrio.types import XY
 
 
@@ -80,3 +89,29 @@ def test_patches_at_points_count_themselves() -> None:
 def test_a_patch_outside_the_grid_is_no_patch() -> None:
     with pytest.raises(IndexError):
         grid_patches(PatchGrid(XY(10, 7), XY(4, 3)))[4]
+
+
+def test_windows_of_tiles_are_narrow_and_small_batches_go_together() -> None:
+    record, pixels = 1 << 20, 200 * 100
+    narrow = window_pixels(record, pixels, tiled=True)
+    assert 4 * pixels <= narrow < 5 * pixels
+    assert window_pixels(record, pixels, tiled=False) > 10 * narrow
+    assert window_pixels(1 << 40, 6, tiled=True) == 1
+    patches = grid_patches(PatchGrid(XY(8, 30), XY(4, 3)))
+    each = list(batches(patches, Span(0, 20), XY(4, 3), XY(0, 0), 24))
+    groups = list(grouped(each, 60))
+    assert [len(group) for group in groups] == [3, 3, 3, 1]
+    assert [batch for group in groups for batch in group] == each
+    assert list(grouped([], 60)) == []
+
+
+@given(st.integers(1, 500), st.integers(1, 90), st.integers(1, 9))
+def test_lanes_are_ranges_of_columns_for_every_worker(width: int, part: int, workers: int) -> None:
+    lanes = Lanes(width, part, workers)
+    found = [lanes.lane(column) for column in range(0, width, part)]
+    assert set(found) <= set(range(workers))
+    if len(found) <= 16:
+        assert found == sorted(found)
+        assert len(found) <= lanes.ahead < len(found) + workers
+        assert max(found.count(lane) for lane in found) <= -(-len(found) // workers)
+    assert lanes.lane(-3) == 0

@@ -150,7 +150,12 @@ def _bands(text: str | None) -> list[str | int] | dict[str, str | int] | None:
     if found is None or not any("=" in name for name in found):
         return None if found is None else [_number(name) for name in found]
     pairs = [name.rpartition("=") for name in found]
-    return {new or (f"b{old}" if old.isdecimal() else old): _number(old) for new, _, old in pairs}
+    named = [new or (f"b{old}" if old.isdecimal() else old) for new, _, old in pairs]
+    if len(set(named)) < len(named):
+        raise click.UsageError(
+            f"--bands {text} gives one name to two bands; give each its own: first=1,second=1"
+        )
+    return {new: _number(old) for new, (_, _, old) in zip(named, pairs, strict=True)}
 
 
 def _number(name: str) -> str | int:

@@ -39,6 +39,7 @@ class LazyArraySource:
         frame: The grid.
         extent: Where pixels exist.
         stamp: Text that tells one content from another.
+        tiled: Always False: what one window costs is not known.
     """
 
     name: str
@@ -47,6 +48,7 @@ class LazyArraySource:
     frame: Frame
     extent: Window
     stamp: str
+    tiled: bool = False
 
     def on(self, frame: Frame, offset: tuple[int, int]) -> LazyArraySource:
         """Return the same pixels on a grid that shares them, ``offset`` (column, row) away."""

@@ -106,6 +106,11 @@ class LabelSource:
         """Return all shapes."""
         return repr(self.shapes)
 
+    @property
+    def tiled(self) -> bool:
+        """Return False: each window goes through all shapes."""
+        return False
+
     def open(self) -> _LabelReader:
         """Return a reader; there is nothing to open."""
         return _LabelReader(self)

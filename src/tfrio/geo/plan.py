@@ -8,11 +8,30 @@ from typing import TYPE_CHECKING, Protocol
 from tfrio.geo.grid import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tfrio.types import XY
 
-__all__ = ["Batch", "Origins", "Span", "batches", "records_per_shard", "runs", "shard_spans"]
+__all__ = [
+    "Batch",
+    "Lanes",
+    "Origins",
+    "Span",
+    "batches",
+    "grouped",
+    "records_per_shard",
+    "runs",
+    "shard_spans",
+    "window_pixels",
+]
+
+# Bytes of records rendered at once: each worker holds so many, and a few more wait to be written.
+# A source in tiles is read in narrow windows, so that all stays warm and memory small; others
+# may keep whole rows (strips of a file, chunks of Dask), which only wide windows read once.
+_TILED_BYTES = 9 << 19
+_WIDE_BYTES = 48 << 20
+# Narrow windows that may wait for one another: a whole row of patches, but not of a giant raster.
+_MOST_AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,50 @@ def shard_spans(records: int, per_shard: int) -> list[Span]:
     """Divide records among shards, in order, all but the last one full."""
     starts = range(0, records, per_shard)
     return [Span(start, min(start + per_shard, records)) for start in starts]
+
+
+def window_pixels(record: int, pixels: int, *, tiled: bool) -> int:
+    """Return how many pixels to read at once.
+
+    Args:
+        record: Bytes of the largest record.
+        pixels: Pixels in a record, margins included.
+        tiled: Whether the source is stored in tiles.
+    """
+    return max((_TILED_BYTES if tiled else _WIDE_BYTES) * pixels // record, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Which worker reads which columns of a source in tiles.
+
+    Rows of patches seldom end where rows of tiles do. A worker that stays in its columns finds
+    the tiles it shares with the row above decoded already; one that takes every other row does not.
+
+    Args:
+        width: Pixels of the raster across.
+        part: Pixels of a window across.
+        workers: Number of workers.
+    """
+
+    width: int
+    part: int
+    workers: int
+
+    @property
+    def _run(self) -> int:
+        """Return the number of neighbouring windows that belong to one worker."""
+        parts = min(-(-self.width // self.part), _MOST_AHEAD)
+        return -(-parts // self.workers)
+
+    @property
+    def ahead(self) -> int:
+        """Return how many windows beyond the workers' own may be under way."""
+        return self._run * self.workers
+
+    def lane(self, column: int) -> int:
+        """Return the worker to which a window belongs by its first column."""
+        return max(column, 0) // self.part // self._run % self.workers
 
 
 class Origins(Protocol):
@@ -95,6 +158,28 @@ def batches(
         members = tuple(origins[position] for position in range(start, stop))
         yield Batch(start, members, window)
         start = stop
+
+
+def grouped(batches: Iterable[Batch], min_pixels: int) -> Iterator[tuple[Batch, ...]]:
+    """Put small batches together, so that each group is worth a worker's while.
+
+    Args:
+        batches: Batches, in order.
+        min_pixels: Pixels from which a group is complete.
+
+    Yields:
+        Groups of batches that follow one another; only the last may be smaller.
+    """
+    group: list[Batch] = []
+    pixels = 0
+    for batch in batches:
+        group.append(batch)
+        pixels += batch.window.pixels
+        if pixels >= min_pixels:
+            yield tuple(group)
+            group, pixels = [], 0
+    if group:
+        yield tuple(group)
 
 
 def _joins(origins: Origins, index: int, row: int) -> bool:

@@ -65,6 +65,7 @@ class RasterSource:
         warped: Grid to resample to while reading; its first pixel is the extent's.
         resampling: Name of the resampling.
         source_crs: CRS given by the user for a raster without one.
+        blocks: Whether the file is stored in tiles, not in rows.
     """
 
     path: str
@@ -80,6 +81,12 @@ class RasterSource:
     warped: Frame | None = None
     resampling: str = "nearest"
     source_crs: str | None = None
+    blocks: bool = False
+
+    @property
+    def tiled(self) -> bool:
+        """Tell whether the pixels lie in tiles; resampled ones do not."""
+        return self.blocks and self.warped is None
 
     @property
     def name(self) -> str:
@@ -311,6 +318,7 @@ def open_raster(
             count=dataset.count,
             stamp=_stamp(text),
             source_crs=source_crs,
+            blocks=all(width < dataset.width for _, width in dataset.block_shapes),
         )
 
 
@@ -404,8 +412,16 @@ def _select(dataset: Any, path: str, bands: BandSelection | None) -> dict[str, t
         raise UsageError(f"bands must be a list or a mapping, not the text {bands!r}")
     if isinstance(bands, Mapping):
         return {name: _numbers(what, names, path) for name, what in bands.items()}
-    found = [_numbers(what, names, path) for what in bands]
-    return {names[numbers[0] - 1]: numbers for numbers in found}
+    numbers = [_numbers(what, names, path) for what in bands]
+    found = {names[group[0] - 1]: group for group in numbers}
+    if len(found) < len(numbers):
+        firsts = [names[group[0] - 1] for group in numbers]
+        twice = ", ".join(dict.fromkeys(name for name in firsts if firsts.count(name) > 1))
+        raise UsageError(
+            f"{path}: bands {list(bands)!r} take {twice} twice, and a record holds a name once. "
+            "Take it once, or give each a name of its own: bands={'new': 'old', ...}"
+        )
+    return found
 
 
 def _names(dataset: Any) -> list[str]:

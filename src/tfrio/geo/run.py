@@ -24,7 +24,7 @@ from tfrio.geo.manifest import write_manifest
 from tfrio.geo.mixer import write_mixer
 from tfrio.geo.naming import Names
 from tfrio.geo.outputs import make_folder, remove
-from tfrio.geo.plan import Span, records_per_shard, shard_spans
+from tfrio.geo.plan import Span, records_per_shard, shard_spans, window_pixels
 from tfrio.geo.points import choose_patches
 from tfrio.geo.recipe import make_recipe
 from tfrio.geo.render import record_size
@@ -131,7 +131,9 @@ def _without_masked(
     most = options.masked_threshold * options.patch.x * options.patch.y
     spans = (Span(0, len(patches)),)
     names = Names("", 1)
-    job = Job(source, replace(recipe, sequence=False), patches, XY(0, 0), names, spans, "")
+    plain = replace(recipe, sequence=False)
+    _, pixels = _sizes(source, plain, options, patches.total)
+    job = Job(source, plain, patches, XY(0, 0), names, spans, "", pixels)
     counts = ordered_map(lambda: masked_counts(job), units(job, [0]), worker_count(run.workers))
     kept = [index for found in counts for index, masked in found if masked <= most]
     if not kept:
@@ -140,6 +142,14 @@ def _without_masked(
             f"{options.masked_threshold}. Give a larger one"
         )
     return patches.keeping(kept)
+
+
+def _sizes(source: Source, recipe: Recipe, options: ExportOptions, patches: int) -> tuple[int, int]:
+    """Return the bytes of the largest record, and how many pixels to read at once."""
+    padded = PatchGrid(options.patch, options.patch, options.kernel).padded.shape
+    stored = Shape(1, 1) if recipe.sequence else padded
+    size = record_size(recipe, [band.dtype for band in source.bands], stored, patches)
+    return size, window_pixels(size, stored.size, tiled=source.tiled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,23 +178,16 @@ class _Plan:
     def _job(self, patches: Patches, prefix: str) -> tuple[Job, list[str]]:
         """Lay down which records go where."""
         options = self.options
-        sequence = options.sequence_data
-        stored = (
-            Shape(1, 1)
-            if sequence
-            else PatchGrid(options.patch, options.patch, options.kernel).padded.shape
-        )
-        dtypes = [band.dtype for band in self.source.bands]
-        size = record_size(self.recipe, dtypes, stored, patches.total)
+        size, pixels = _sizes(self.source, self.recipe, options, patches.total)
         notes = [*self.notes, *self.recipe.notes]
         if size > options.max_file_size:
             notes.append(
                 f"one record takes up to {size:,} bytes, more than max_file_size "
                 f"{options.max_file_size:,}: each shard holds one record"
             )
-        records = len(patches) * (options.patch.x * options.patch.y if sequence else 1)
+        each = options.patch.x * options.patch.y if options.sequence_data else 1
+        records = len(patches) * each
         spans = shard_spans(records, records_per_shard(options.max_file_size, size))
-        threads = worker_count(self.run.workers) if self.run.executor == "threads" else 1
         kept = None if patches.kept is None else patches.kept.tobytes()
         frame = self.source.frame
         job = Job(
@@ -198,9 +201,9 @@ class _Plan:
                 version("tfrio"), self.source.stamp, frame, self.source.bands, options.as_json(),
                 patches.columns, patches.rows, kept,
             ),
+            max_pixels=pixels,
             statistics=options.statistics,
             keep_masks=options.keep_masks,
-            compress_threads=threads,
         )  # fmt: skip
         return job, notes
 
@@ -273,11 +276,18 @@ def _run(job: Job, run: RunOptions, done: dict[int, ShardResult]) -> dict[int, S
 
 def _on_threads(job: Job, todo: list[int], workers: int, meter: _Meter) -> Iterator[ShardResult]:
     """Render units of all shards on threads; write the shards one after the other."""
-    stream = ordered_map(lambda: worker(job), units(job, todo), workers)
+    lanes = job.lanes(workers)
+    stream = ordered_map(
+        lambda: worker(job),
+        units(job, todo),
+        workers,
+        lane=None if lanes is None else lambda unit: lanes.lane(unit.column),
+        ahead=0 if lanes is None else lanes.ahead,
+    )
     with warnings.catch_warnings(), contextlib.closing(stream):
         # rasterio silences this one itself where it burns labels, but for one thread only.
         warnings.filterwarnings("ignore", message="Dataset has no geotransform")
-        for shard, members in itertools.groupby(stream, key=lambda done: done.unit.shard):
+        for shard, members in itertools.groupby(stream, key=lambda done: done.shard):
             yield write_shard(job, shard, map(meter.passing, members))
 
 
@@ -293,8 +303,8 @@ class _Meter:
 
     def passing(self, rendered: Rendered) -> Rendered:
         """Count records on their way into a shard."""
-        self._pending[0] += sum(len(framed.ends) for framed in rendered.frames)
-        self._pending[1] += sum(len(framed.data) for framed in rendered.frames)
+        self._pending[0] += rendered.records
+        self._pending[1] += rendered.raw
         self._tell(self._records + self._pending[0], self._bytes + self._pending[1])
         return rendered
 

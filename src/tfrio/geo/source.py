@@ -98,6 +98,11 @@ class Source(Protocol):
         """Text that changes when the pixels may have changed."""
         ...
 
+    @property
+    def tiled(self) -> bool:
+        """Whether narrow windows cost no more than whole rows: tiles, decoded once and kept."""
+        ...
+
     def open(self) -> Reader:
         """Open it for reading."""
         ...

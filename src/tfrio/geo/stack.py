@@ -95,6 +95,11 @@ class StackSource:
         """Return all stamps."""
         return "|".join(part.stamp for part in self.parts)
 
+    @property
+    def tiled(self) -> bool:
+        """Tell whether all parts are stored in tiles."""
+        return all(part.tiled for part in self.parts)
+
     def open(self) -> _StackReader:
         """Open all parts."""
         return _StackReader(self.parts)
@@ -214,6 +219,11 @@ class SeriesSource:
         """Return all stamps."""
         return "|".join(part.stamp for part in self.parts)
 
+    @property
+    def tiled(self) -> bool:
+        """Tell whether all parts are stored in tiles."""
+        return all(part.tiled for part in self.parts)
+
     def open(self) -> _SeriesReader:
         """Open all parts."""
         return _SeriesReader(self.parts, self.bands[0].dtype)
@@ -275,6 +285,11 @@ class MaskedSource:
     def stamp(self) -> str:
         """Return the stamp of the source and of the masks."""
         return f"{self.inner.stamp}|{self.mask_band}|{self.polygon}"
+
+    @property
+    def tiled(self) -> bool:
+        """Tell whether the source is stored in tiles."""
+        return self.inner.tiled
 
     def open(self) -> _MaskedReader:
         """Open the source."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from tfrio.geo.cut import prepare, scalar_mask
 from tfrio.geo.grid import Window
 from tfrio.geo.manifest import ShardRow, encode_mask
 from tfrio.geo.outputs import DigestFile
-from tfrio.geo.plan import Batch, Span, batches
+from tfrio.geo.plan import Batch, Lanes, Span, batches, grouped
 from tfrio.geo.render import Encoder, Framed
 from tfrio.geo.source import read_padded
 from tfrio.geo.statistics import Moments, moments_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrio.geo.naming import Names
     from tfrio.geo.patches import Patches
     from tfrio.geo.recipe import Recipe
-    from tfrio.geo.source import Block, Mask, Source
+    from tfrio.geo.source import Block, Mask, Reader, Source
     from tfrio.types import XY
 
 __all__ = [
@@ -43,9 +43,8 @@ __all__ = [
     "write_whole_shard",
 ]
 
-# Values read at once, over all planes: 48 MB as float32. Each worker holds one such window, and
-# one more waits for each to be written, so that two workers stay well below 500 MB.
-_MAX_VALUES = 12 << 20
+Piece: TypeAlias = "bytes | memoryview"
+
 # Whole numbers up to here are exact as float32 (24 bits of significand).
 _EXACT = 1 << 24
 
@@ -62,9 +61,9 @@ class Job:
         names: Names of the shards.
         spans: Records of each shard.
         fingerprint: Text that differs when sources or options do.
+        max_pixels: Pixels to read at once.
         statistics: Whether to gather statistics.
         keep_masks: Whether to keep masks for the manifest.
-        compress_threads: Threads that compress.
     """
 
     source: Source
@@ -74,9 +73,18 @@ class Job:
     names: Names
     spans: tuple[Span, ...]
     fingerprint: str
+    max_pixels: int
     statistics: bool = False
     keep_masks: bool = True
-    compress_threads: int = 1
+
+    def lanes(self, workers: int) -> Lanes | None:
+        """Return which worker reads which columns, None where that does not matter."""
+        if not self.source.tiled:
+            return None
+        patch, margin = self.patches.patch, self.margin
+        most = self.max_pixels // (patch.y + 2 * margin.y) - 2 * margin.x
+        part = max(most // patch.x, 1) * patch.x
+        return Lanes(self.source.frame.size.x, part, workers)
 
     @property
     def per_patch(self) -> int:
@@ -139,39 +147,53 @@ class ShardResult(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A batch of patches of one shard.
+    """Patches of one shard, rendered by one worker.
 
     Args:
         shard: Number of the shard.
-        batch: The patches.
+        batches: The patches.
         counted: Position of the first patch to account for: one that began in the shard before
             is accounted for there.
     """
 
     shard: int
-    batch: Batch
+    batches: tuple[Batch, ...]
     counted: int
+
+    @property
+    def column(self) -> int:
+        """Return the first column read."""
+        return self.batches[0].window.column
 
 
 @dataclass(slots=True)
 class Rendered:
-    """A unit as records."""
+    """A unit as bytes of its shard.
 
-    unit: Unit
-    frames: list[Framed] = field(default_factory=list)
-    notes: Notes = field(default_factory=Notes)
+    Args:
+        shard: Number of the shard.
+        pieces: Its bytes, in order, compressed where asked for.
+        records: Number of records.
+        raw: Bytes before compression.
+        notes: What was seen.
+    """
+
+    shard: int
+    pieces: list[Piece] = field(default_factory=list)
+    records: int = 0
+    raw: int = 0
+    notes: Notes = field(default_factory=lambda: Notes(masks={}))
 
 
 def units(job: Job, shards: Iterable[int]) -> Iterator[Unit]:
     """Yield the units of shards, in order."""
-    planes = sum(depth or 1 for depth in job.recipe.depths)
     for shard in shards:
         span, each = job.spans[shard], job.per_patch
         patches = Span(span.start // each, -(-span.stop // each))
         counted = -(-span.start // each)
-        found = batches(job.patches, patches, job.patches.patch, job.margin, _MAX_VALUES // planes)
-        for batch in found:
-            yield Unit(shard, batch, counted)
+        found = batches(job.patches, patches, job.patches.patch, job.margin, job.max_pixels)
+        for group in grouped(found, job.max_pixels // 4):
+            yield Unit(shard, group, counted)
 
 
 @contextlib.contextmanager
@@ -182,18 +204,65 @@ def worker(job: Job) -> Iterator[Callable[[Unit], Rendered]]:
         encoder = Encoder(job.recipe, _stored(job).shape)
 
         def render(unit: Unit) -> Rendered:
-            window = unit.batch.window
-            bands, fills = job.source.bands, job.recipe.fills
-            block = read_padded(reader, window, job.source.extent, bands, fills)
-            notes = _observe(job, unit, block)
-            strip = prepare(block, fills, job.recipe.depths, drop_masked=job.recipe.drop_masked)
-            origins = unit.batch.origins
-            starts = [column - job.margin.x - window.column for column, _ in origins]
-            first = unit.batch.first
-            indices = [job.patches.index(first + number) for number in range(len(origins))]
-            return Rendered(unit, list(encoder.encode(strip, starts, indices)), notes)
+            done = Rendered(unit.shard)
+            with _packed(job, done) as take:
+                for batch in unit.batches:
+                    window = batch.window
+                    block = _read(job, reader, window)
+                    done.notes.add(_observe(job, batch, unit.counted, block))
+                    fills, depths = job.recipe.fills, job.recipe.depths
+                    strip = prepare(block, fills, depths, drop_masked=job.recipe.drop_masked)
+                    starts = [column - job.margin.x - window.column for column, _ in batch.origins]
+                    last = batch.first + len(batch.origins)
+                    indices = [job.patches.index(n) for n in range(batch.first, last)]
+                    frames = encoder.encode(strip, starts, indices)
+                    for framed in _within(job, unit.shard, batch, frames):
+                        take(framed)
+            return done
 
         yield render
+
+
+def _read(job: Job, reader: Reader, window: Window) -> Block:
+    source = job.source
+    return read_padded(reader, window, source.extent, source.bands, job.recipe.fills)
+
+
+class _Pieces:
+    """A file object that keeps what is written to it, as it is given: never reused memory."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+
+    def write(self, data: Piece, /) -> int:
+        self.pieces.append(data)
+        return len(data)
+
+    def flush(self) -> None: ...
+
+
+@contextlib.contextmanager
+def _packed(job: Job, done: Rendered) -> Iterator[Callable[[Framed], None]]:
+    """Give the function that takes framed records; compress them where they were made."""
+    if not job.names.compressed:
+
+        def take(framed: Framed) -> None:
+            done.pieces.append(framed.data.data)
+            done.records += len(framed.ends)
+            done.raw += len(framed.data)
+
+        yield take
+        return
+    sink = _Pieces()
+    with RecordWriter(cast("IO[bytes]", sink), compression="gzip", threads=1) as writer:
+
+        def pack(framed: Framed) -> None:
+            writer.write_framed(framed.data.data, framed.ends)
+            done.records += len(framed.ends)
+            done.raw += len(framed.data)
+
+        yield pack
+    done.pieces = sink.pieces
 
 
 @contextlib.contextmanager
@@ -208,17 +277,17 @@ def masked_counts(job: Job) -> Iterator[Callable[[Unit], list[tuple[int, int]]]]
     with contextlib.closing(reader):
 
         def count(unit: Unit) -> list[tuple[int, int]]:
-            window = unit.batch.window
-            bands, fills = job.source.bands, job.recipe.fills
-            block = read_padded(reader, window, job.source.extent, bands, fills)
-            masks = [mask for mask in _flat_masks(block) if mask is not None]
-            every = np.logical_or.reduce(masks) if masks else None
             found = []
-            for number, (column, row) in enumerate(unit.batch.origins):
-                place = Window(column, row, patch.x, patch.y)
-                slices = place.moved(-window.column, -window.row).slices
-                masked = 0 if every is None else int(np.count_nonzero(every[slices]))
-                found.append((job.patches.index(unit.batch.first + number), masked))
+            for batch in unit.batches:
+                window = batch.window
+                block = _read(job, reader, window)
+                masks = [mask for mask in _flat_masks(block) if mask is not None]
+                every = np.logical_or.reduce(masks) if masks else None
+                for number, (column, row) in enumerate(batch.origins):
+                    place = Window(column, row, patch.x, patch.y)
+                    slices = place.moved(-window.column, -window.row).slices
+                    masked = 0 if every is None else int(np.count_nonzero(every[slices]))
+                    found.append((job.patches.index(batch.first + number), masked))
             return found
 
         yield count
@@ -236,7 +305,7 @@ def _stored(job: Job) -> Window:
     return Window(0, 0, patch.x, patch.y).grown(job.margin)
 
 
-def _observe(job: Job, unit: Unit, block: Block) -> Notes:
+def _observe(job: Job, batch: Batch, counted: int, block: Block) -> Notes:
     """Look at the pixels as they were read, before anything is filled."""
     bands = range(len(block.values))
     notes = Notes(
@@ -249,18 +318,16 @@ def _observe(job: Job, unit: Unit, block: Block) -> Notes:
     masks = _flat_masks(block)
     if all(mask is None for mask in masks) and not job.statistics:
         return notes
-    for number in range(len(unit.batch.origins)):
-        position = unit.batch.first + number
-        if position >= unit.counted:
-            _account(job, unit, position, block, masks, notes)
+    first, last = batch.first, batch.first + len(batch.origins)
+    for position in range(max(first, counted), last):
+        _account(job, batch.window, position, block, masks, notes)
     return notes
 
 
 def _account(
-    job: Job, unit: Unit, position: int, block: Block, masks: list[Mask | None], notes: Notes
+    job: Job, window: Window, position: int, block: Block, masks: list[Mask | None], notes: Notes
 ) -> None:
     """Account for one patch."""
-    window = unit.batch.window
     patch = job.patches.patch
     column, row = job.patches[position]
     whole = Window(column, row, patch.x, patch.y).moved(-window.column, -window.row).slices
@@ -330,16 +397,11 @@ def write_shard(job: Job, shard: int, rendered: Iterable[Rendered]) -> ShardResu
     path = job.temporary(shard)
     with storage.atomic_write(path) as file:
         out = DigestFile(file, path)
-        with RecordWriter(
-            cast("IO[bytes]", out),
-            compression="gzip" if job.names.compressed else "none",
-            threads=job.compress_threads,
-        ) as writer:
-            for done in rendered:
-                notes.add(done.notes)
-                for framed in _within(span, done, job.per_patch):
-                    writer.write_framed(framed.data.data, framed.ends)
-                    raw += len(framed.data)
+        for done in rendered:
+            notes.add(done.notes)
+            raw += done.raw
+            for piece in done.pieces:
+                out.write(piece)
     name = job.names.shard(shard).replace("\\", "/").rpartition("/")[2]
     row = ShardRow(
         name=name, records=len(span), first=span.start, bytes=raw, size=out.size, digest=out.digest
@@ -350,10 +412,10 @@ def write_shard(job: Job, shard: int, rendered: Iterable[Rendered]) -> ShardResu
     return result
 
 
-def _within(span: Span, rendered: Rendered, per_patch: int) -> Iterator[Framed]:
+def _within(job: Job, shard: int, batch: Batch, frames: Iterable[Framed]) -> Iterator[Framed]:
     """Yield the records that belong to the shard: it may begin and end within a patch."""
-    record = rendered.unit.batch.first * per_patch
-    for framed in rendered.frames:
+    span, record = job.spans[shard], batch.first * job.per_patch
+    for framed in frames:
         count = len(framed.ends)
         first, last = max(span.start - record, 0), min(span.stop - record, count)
         if last > first:

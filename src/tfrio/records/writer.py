@@ -84,11 +84,10 @@ class GzipPacker:
     def pack(self, data: bytes | memoryview, records: int, /) -> Iterator[bytes | memoryview]:
         """Start to compress a block; yield the members that are done, and those over the bound."""
         self._members += 1
-        block = bytes(data)
         if self._threads == 1:
-            yield deflate_member(block, records, level=self._level)
+            yield deflate_member(data, records, level=self._level)
             return
-        self._under_way.append(self._begin(block, records))
+        self._under_way.append(self._begin(bytes(data), records))
         while self._under_way and (
             len(self._under_way) > 2 * self._threads or self._under_way[0].done()
         ):
