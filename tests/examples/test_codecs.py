@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zlib
 from pathlib import Path
 
@@ -170,3 +171,17 @@ def test_encoding_refuses_what_would_change() -> None:
     image = Feature("bytes", (2, 3, 1), codec="image")
     array = np.arange(6, dtype=np.uint8).reshape(2, 3, 1)
     assert (decode_value(encode_value(array, image), image, (2, 3, 1)) == array).all()
+
+
+def test_a_huge_image_is_refused_with_the_way_out():
+    pillow = pytest.importorskip("PIL.Image")
+    header = struct.pack(">IIBBBBB", 100_000, 90_000, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + header
+    png = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(header)) + chunk
+    png += struct.pack(">II", zlib.crc32(chunk), 0) + b"IDAT" + bytes(8)
+    feature = Feature("bytes", codec="image")
+    with pytest.raises(DecodeError, match="MAX_IMAGE_PIXELS"):
+        decode_value(png, feature, None)
+    assert pillow.MAX_IMAGE_PIXELS < 100_000 * 90_000
+    with pytest.raises(DecodeError, match=r"not an image that Pillow can read \(starts 6e 6f\)$"):
+        decode_value(b"no", feature, None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.examples.helpers import KINDLESS, Empty, example, put, sequence
 from tfrio.errors import CorruptRecordError
 from tfrio.examples.stats import stats
+from tfrio.examples.writer import Writer
 
 
 def test_no_value_and_no_feature_are_told_apart(tmp_path: Path) -> None:
@@ -121,3 +122,15 @@ def test_numbers_equal_numpy(
             assert feature.mean == pytest.approx(flat.mean(), rel=1e-9, abs=1e-9 * abs(flat).max())
             scale = max(abs(flat).max(), 1e-30)
             assert feature.std == pytest.approx(flat.std(), rel=1e-6, abs=1e-6 * scale)
+
+
+def test_statistics_read_as_a_table(tmp_path):
+    with Writer(tmp_path / "a.tfrecord") as writer:
+        for number in range(3):
+            writer.write({"n": number, "image": b"\xff\xd8\xff\xe0" + bytes(12)})
+    lines = str(stats(tmp_path / "a.tfrecord")).splitlines()
+    assert lines[0] == "1 file, 3 records"
+    assert lines[1].split()[:4] == ["feature", "kind", "values", "present"]
+    cells = {line.split("  ")[0]: line.split() for line in lines[2:]}
+    assert "always" in cells["n"]
+    assert "(JPEG" in cells["image"]

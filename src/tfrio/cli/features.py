@@ -11,7 +11,6 @@ from tfrio.cli.params import names
 
 if TYPE_CHECKING:
     from tfrio.examples.stats import Statistics
-    from tfrio.examples.tally import FeatureStats
 
 __all__ = ["schema_command", "stats_command"]
 
@@ -45,37 +44,13 @@ def stats_command(
 
 def _tell_stats(found: Statistics) -> None:
     out = console()
-    out.print(f"{plural(found.files, 'file')}, {plural(found.records, 'record')}")
+    out.print(found.headline)
     out.print()
-    numbers = ("present", "empty", "min", "max", "mean", "std", "NaN", "bytes")
-    table = new_table("feature", "kind", "values", *numbers, right=numbers)
-    total = sum(feature.stored_bytes for feature in found.features.values()) or 1
-    for feature in found.features.values():
-        table.add_row(*_row(feature, found.records, total))
+    head, *rows = found.table()
+    table = new_table(*head, right=tuple(head[3:]))
+    for row in rows:
+        table.add_row(*row)
     out.print(table)
-
-
-def _row(feature: FeatureStats, records: int, total: int) -> list[str]:
-    """Write one feature's line."""
-    formats = ", ".join(f"{name} {count:,}" for name, count in feature.formats.items())
-    kind = " or ".join(feature.kinds) or "no kind"
-    low, high = feature.lengths or (0, 0)
-    return [
-        feature.name,
-        f"{kind} ({formats})" if formats else kind,
-        f"{low:,}" if low == high else f"{low:,} to {high:,}",
-        "always" if feature.present == records else f"{feature.present:,}",
-        f"{feature.empty:,}" if feature.empty else "",
-        *(_number(n) for n in (feature.minimum, feature.maximum, feature.mean, feature.std)),
-        f"{feature.nan:,}" if feature.nan else "",
-        f"{feature.stored_bytes / total:.1%}",
-    ]
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
 @click.group("schema", short_help="Learn a schema, or check files against one.")

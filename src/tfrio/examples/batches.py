@@ -50,6 +50,7 @@ class BatchEncoder:
         lengths = {name: _length(name, column) for name, column in batch.items()}
         if len(set(lengths.values())) > 1:
             raise EncodeError(f"columns differ in length: {lengths}")
+        _check_masks(batch, present)
         rows = next(iter(lengths.values()), getattr(batch, "rows", 0))
         if not rows:
             return 0, {}
@@ -205,6 +206,16 @@ def _steps(name: str, column: Any) -> WireColumn:
 
 def _flat(values: Array) -> Array:
     return np.ascontiguousarray(values).reshape(-1)
+
+
+def _check_masks(batch: Mapping[str, Any], present: Mapping[str, Array]) -> None:
+    """Refuse a mask of no column: its name is misspelt, and rows would be taken for present."""
+    stray = sorted(set(present) - set(batch))
+    if stray:
+        raise EncodeError(
+            f"present['{stray[0]}'] belongs to no column; there are {sorted(batch)}",
+            feature=stray[0],
+        )
 
 
 def _mask(name: str, mask: Any, nulls: Array | None, rows: int) -> Array | None:

@@ -186,9 +186,14 @@ def _decode_image(value: bytes, shape: tuple[int, ...] | None) -> Array:
         with pillow.open(io.BytesIO(value)) as image:
             plain = image if image.mode in _PLAIN_MODES else image.convert("RGB")
             array: Array = np.array(plain)
+    except pillow.DecompressionBombError as error:
+        raise DecodeError(
+            f"{error}; where you trust the file, raise PIL.Image.MAX_IMAGE_PIXELS"
+        ) from error
     except (OSError, SyntaxError, ValueError) as error:
         start = value[:8].hex(" ")
-        raise DecodeError(f"not an image that Pillow can read (starts {start}): {error}") from error
+        said = "" if isinstance(error, pillow.UnidentifiedImageError) else f": {error}"
+        raise DecodeError(f"not an image that Pillow can read (starts {start}){said}") from error
     return array[:, :, None] if array.ndim == 2 and shape is not None and len(shape) == 3 else array
 
 

@@ -25,7 +25,15 @@ from tfrio.examples.notice import warn_user
 if TYPE_CHECKING:
     from tfrio.examples.schema import Kind
 
-__all__ = ["Exactness", "RaggedValueError", "Stored", "refuse_masked", "store"]
+__all__ = [
+    "Exactness",
+    "RaggedValueError",
+    "Stored",
+    "as_array",
+    "is_missing",
+    "refuse_masked",
+    "store",
+]
 
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
@@ -180,7 +188,7 @@ def _natural(value: Any, name: str, exactness: Exactness) -> Stored:
         return Stored("bytes", value.tolist(), (len(value),))
     _refuse(value, name)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
-        return _array(_foreign_array(value, name), name, exactness)
+        return _array(as_array(value, name), name, exactness)
     if isinstance(value, Sequence):
         return _sequence(value, name, exactness)
     raise EncodeError(
@@ -190,14 +198,33 @@ def _natural(value: Any, name: str, exactness: Exactness) -> Stored:
     )
 
 
-def _foreign_array(value: Any, name: str) -> Array:
+def as_array(value: Any, name: str) -> Array:
+    """Return an array of another library as NumPy's; bfloat16 of torch as float32, exactly.
+
+    Args:
+        value: What has ``__array__`` or ``__array_interface__``.
+        name: The feature, for messages.
+
+    Returns:
+        The array, without a copy where that is possible.
+
+    Raises:
+        EncodeError: It gives no array; the text says why.
+    """
     try:
+        if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # NumPy has no such type
+            value = value.float()
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise EncodeError(
             f"feature '{name}': a {type(value).__name__} that gives no array ({error})",
             feature=name,
         ) from error
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value says that there is none: None, or ``pandas.NA``."""
+    return value is None or type(value).__name__ == "NAType"
 
 
 def refuse_masked(value: Any, name: str = "") -> None:
@@ -248,7 +275,7 @@ def _array(array: Array, name: str, exactness: Exactness) -> Stored:
     if kind in "SU":
         values = [_bytes_of(v, name) for v in array.ravel().tolist()]
         return Stored("bytes", values, array.shape)
-    if kind == "O":
+    if kind in "OT":  # T: text of any length, StringDType of NumPy 2
         inner = _sequence(array.ravel().tolist(), name, exactness)
         return inner._replace(shape=(*array.shape, *inner.shape[1:]))
     _refuse(array, name)
@@ -285,7 +312,7 @@ def _sequence(values: Sequence[Any], name: str, exactness: Exactness) -> Stored:
 
 
 def _item(value: Any, name: str, exactness: Exactness) -> Stored:
-    if value is None:
+    if is_missing(value):
         raise EncodeError(
             f"feature '{name}' has None inside a list; leave it out or give a fill value",
             feature=name,
@@ -364,8 +391,8 @@ def _refuse(value: Any, name: str) -> None:
         advice = "a dict is no value; flatten it into features named 'outer/inner'"
     elif isinstance(value, AbstractSet):
         advice = "a set has no order; give sorted(x)"
-    elif value is None:
-        advice = "None means absent and only stands for a whole feature"
+    elif is_missing(value):
+        advice = f"{value} means absent and only stands for a whole feature"
     if advice is not None:
         raise EncodeError(f"feature '{name}': {advice}", feature=name)
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from tfrio.errors import EncodeError
 from tfrio.examples.columns import Array, BytesColumn, Ragged
-from tfrio.examples.exact import Exactness, RaggedValueError, Stored, refuse_masked, store
+from tfrio.examples.exact import (
+    Exactness,
+    RaggedValueError,
+    Stored,
+    as_array,
+    is_missing,
+    refuse_masked,
+    store,
+)
 from tfrio.examples.wire import steps_of
 
 if TYPE_CHECKING:
@@ -47,12 +55,37 @@ def normal_column(
         made, _ = normal_column(np.asarray(filled), name, exactness, kind=kind)
         return made, ~np.ma.getmaskarray(column)
     refuse_masked(column, name)
+    column = _missing_as_none(column)
     if not isinstance(column, Sequence) and hasattr(column, "__array__"):
-        column = np.asarray(column)
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "SUO":
+        column = as_array(column, name)
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "SUOT":
         stored = store(column, name, exactness, kind=kind)
         return _shaped(stored), None
     return _listed(list(column), name, exactness, kind)
+
+
+def _missing_as_none(column: Any) -> Any:
+    """Return a pandas, pyarrow or polars column that lacks values as a list with None for these.
+
+    Their own way to NumPy makes floats of integers, and NaN of what is missing. NaN in a column of
+    plain floats is a value, as in NumPy.
+    """
+    if hasattr(column, "null_count"):  # pyarrow has a number, polars a method
+        nulls = column.null_count() if callable(column.null_count) else column.null_count
+        if not nulls:
+            return column
+        return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    if not hasattr(column, "isna") or not hasattr(column, "tolist"):
+        return column
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        return column
+    missing = np.asarray(column.isna())
+    values = column.tolist()
+    text = any(isinstance(value, bytes | str) for value in values)
+    if not missing.any() or not (text or not isinstance(dtype, np.dtype)):
+        return column
+    return [None if gone else value for gone, value in zip(missing, values, strict=True)]
 
 
 def kind_of(column: Any) -> Kind:
@@ -69,6 +102,7 @@ def _listed(
 ) -> tuple[Any, Array | None]:
     """Return a list of one value a row as a column; None is an absent row."""
     mask = None
+    values = [None if is_missing(value) else value for value in values]
     if any(value is None for value in values):
         mask = np.array([value is not None for value in values])
     if all(isinstance(value, bytes | str | None) for value in values) and mask is None and values:

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfrio.errors import many
 from tfrio.examples.engine import Chunk, Engine, Options
 from tfrio.examples.form import Learned
-from tfrio.examples.tally import FeatureStats
+from tfrio.examples.tally import HEADINGS, FeatureStats
 from tfrio.records.shards import each_source
 
 if TYPE_CHECKING:
@@ -47,6 +48,25 @@ class Statistics:
             if (name, place) in self.features:
                 return self.features[name, place]
         raise KeyError(f"no feature '{name}'; there are {sorted(n for n, _ in self.features)}")
+
+    @property
+    def headline(self) -> str:
+        """Files and records, in a line."""
+        files, records = self.files, self.records
+        return f"{files:,} {many(files, 'file')}, {records:,} {many(records, 'record')}"
+
+    def table(self) -> list[list[str]]:
+        """Return a line of cells for the header and for each feature, as people read them."""
+        total = sum(feature.stored_bytes for feature in self.features.values()) or 1
+        lines = [f.cells(self.records, total) for f in self.features.values()]
+        return [[*HEADINGS], *lines]
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        lines = self.table()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        rows = ("  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in lines)
+        return "\n".join((self.headline, *(row.rstrip() for row in rows)))
 
     def merge(self, other: Statistics) -> None:
         """Add what was counted elsewhere."""

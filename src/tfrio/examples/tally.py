@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from tfrio.examples.layout import NativeColumn
     from tfrio.examples.schema import Kind, Place
 
-__all__ = ["FeatureStats"]
+__all__ = ["HEADINGS", "FeatureStats"]
+
+# What ``FeatureStats.cells`` holds.
+HEADINGS: Final = (
+    *("feature", "kind", "values"),
+    *("present", "empty", "min", "max", "mean", "std", "NaN", "bytes"),
+)
 
 # A varint grows by a byte at each of these: 2**7, 2**14 ... 2**63.
 _VARINT_STEPS: Final = np.array([1 << (7 * k) for k in range(1, 10)], np.uint64)
@@ -131,6 +137,27 @@ class FeatureStats:
             "formats": dict(self.formats),
         }
 
+    def cells(self, records: int, total: int) -> list[str]:
+        """Return the feature's line in a table for people.
+
+        Args:
+            records: Records in all.
+            total: Bytes of all features.
+        """
+        formats = ", ".join(f"{name} {count:,}" for name, count in self.formats.items())
+        kind = " or ".join(self.kinds) or "no kind"
+        low, high = self.lengths or (0, 0)
+        return [
+            self.name,
+            f"{kind} ({formats})" if formats else kind,
+            f"{low:,}" if low == high else f"{low:,} to {high:,}",
+            "always" if self.present == records else f"{self.present:,}",
+            f"{self.empty:,}" if self.empty else "",
+            *map(_cell, (self.minimum, self.maximum, self.mean, self.std)),
+            f"{self.nan:,}" if self.nan else "",
+            f"{self.stored_bytes / total:.1%}",
+        ]
+
     def _add_lengths(self, native: NativeColumn) -> None:
         assert native.value_offsets is not None
         lengths = np.diff(native.value_offsets)
@@ -192,6 +219,12 @@ class FeatureStats:
         self.mean = before + step * count / total
         self._squares += squares + step * step * self._counted * count / total
         self._counted = total
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
 def _varint_bytes(values: Array) -> int:
