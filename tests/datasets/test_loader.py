@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.datasets.conftest import flipped, ids
-from tfrio.errors import UsageError
+from tfrio.errors import CorruptRecordError, TfrioWarning, UsageError
 from tfrio.torch import Loader, TFRecordDataset
 
 pytestmark = [
@@ -132,6 +132,50 @@ def test_transformed_batches_come_from_workers(numbered):
 
 def _doubled(batch):
     return {"id": 2 * batch["id"], "text": "kept"}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_damage_arrives_with_all_that_is_known_of_it(tmp_path, workers):
+    path = flipped(tmp_path, (41,))
+    with pytest.raises(CorruptRecordError, match="record 41 at offset") as caught:
+        list(loader([path], workers, data={"shuffle": False}))
+    error = caught.value
+    assert (error.path, error.record, error.field) == (path, 41, "payload")
+    assert error.offset > 0
+    assert error.expected != error.got
+    if workers:
+        assert "In a worker process" in error.__notes__[0]
+
+
+@pytest.mark.parametrize(("workers", "transform"), [(0, None), (2, None), (2, dict)])
+def test_what_was_left_out_is_told_and_counted_here(tmp_path, workers, transform):
+    bad = (2, 41, 70)
+    path = flipped(tmp_path, bad)
+    made = loader([path], workers, data={"errors": "skip", "transform": transform})
+    for epoch in range(2):
+        with pytest.warns(TfrioWarning, match=f"epoch {epoch}: left out 3 damaged records"):
+            assert len(ids(made)) == 97
+        found = made.dataset.report.where[3 * epoch :]
+        assert sorted(record for _, record, _ in found) == list(bad)
+    few = loader([path], workers, data={"errors": "skip", "max_bad": 2, "transform": transform})
+    with pytest.raises(CorruptRecordError, match="3 bad records > max_bad 2"):
+        list(few)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_rank_without_a_batch_is_told(numbered, workers):
+    few = {"batch_size": 64, "drop_last": True, "rank": 1, "world_size": 2}
+    with pytest.warns(TfrioWarning, match="rank 1: 0 batches, as its 51 records"):
+        assert list(loader(numbered["plain"], workers, data=few)) == []
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_beyond_the_data_is_refused(numbered, workers):
+    made = loader(numbered["plain"], workers)
+    state = {**made.state_dict(), "consumed": 104}
+    with pytest.raises(UsageError, match="104 records consumed by one rank of 1, where 103"):
+        made.load_state_dict(state)
+    assert len(ids(made)) == 103
 
 
 def test_rows_cannot_be_loaded(numbered):

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tfrio.datasets.order import FileOrder, FullOrder
 from tfrio.datasets.plan import Done
-from tfrio.datasets.state import Progress, check_fit, data_digest, merge_states, order_digest
+from tfrio.datasets.state import (
+    Progress,
+    check_extent,
+    check_fit,
+    data_digest,
+    merge_states,
+    order_digest,
+)
 from tfrio.errors import UsageError
 
 NOW = {"data": "d", "order": "o", "seed": 7}
@@ -49,8 +57,10 @@ def test_states_that_do_not_belong_together_are_refused():
     states = [saved(Progress(1, 3), rank=rank) for rank in (0, 1)]
     with pytest.raises(UsageError, match="each rank"):
         merge_states(states)
-    with pytest.raises(UsageError, match="'epoch'"):
+    with pytest.raises(UsageError, match=r"ranks \[2\] have ended epoch 1, the others have not"):
         merge_states([*states, saved(Progress(2, 3), rank=2)])
+    with pytest.raises(UsageError, match="'seed'"):
+        merge_states([*states, saved(Progress(1, 3), rank=2, seed=8)])
     with pytest.raises(UsageError, match="no states"):
         merge_states([])
 
@@ -83,7 +93,9 @@ def test_other_dicts_and_versions_are_refused():
         {"epoch": -1},
         {"epoch": None},
         {"world": "3"},
+        {"world": 0},
         {"done": [[2, [3, -5]]]},
+        {"done": [[2, [3]]]},
         {"worker": [0, 2, "8"]},
     ],
 )
@@ -91,6 +103,18 @@ def test_damaged_states_are_refused(change):
     state = {**saved(Progress(1, 12)), **change}
     with pytest.raises(UsageError, match="state is damaged"):
         Progress.from_dict(state, rank=0, world=3)
+
+
+def test_more_consumed_than_there_is_is_refused():
+    # 103 records on 3 ranks: 35 at most for one. After 10 each, 73 are left for 2 ranks.
+    earlier = (Done(3, (10, 10, 10)),)
+    for progress, world in ((Progress(0, 35), 3), (Progress(0, 37, earlier), 2)):
+        check_extent(saved(progress, world=world), 103)
+        beyond = saved(replace(progress, consumed=progress.consumed + 1), world=world)
+        with pytest.raises(UsageError, match=f"{progress.consumed + 1} records consumed by one"):
+            check_extent(beyond, 103)
+    with pytest.raises(UsageError, match="36 records consumed by one rank of 3, where 103"):
+        check_extent({**saved(Progress()), "consumed": [0, 36, 0]}, 103)
 
 
 def test_digests_follow_the_data_and_the_order():

@@ -120,6 +120,21 @@ def test_length_is_what_comes(numbered, workers, drop_last, inside):
         assert len(loader) == len(list(loader))
 
 
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_length_where_the_data_loader_makes_batches_of_rows(
+    numbered, workers, drop_last, chunk, recwarn
+):
+    for uneven, batch in (("keep", 4), ("drop", 10), ("pad", 2)):
+        place = {"rank": 1, "world_size": 3, "uneven": uneven}
+        data = dataset(numbered["plain"], batch_size=None, chunk=chunk, features=["id"], **place)
+        made = DataLoader(data, batch_size=batch, num_workers=workers, drop_last=drop_last)
+        assert len(made) == len(list(made))
+        assert len(data) == (35 if uneven == "pad" else 34)
+    assert not [found for found in recwarn if "Length of IterableDataset" in str(found.message)]
+
+
 def test_few_records_for_many_workers(tmp_path):
     glob = write_numbered(tmp_path, (50,))
     seen = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -16,8 +15,8 @@ from tfrio.datasets.place import find_place
 from tfrio.datasets.plan import Plan, plan
 from tfrio.datasets.reader import Chunk, Reader
 from tfrio.datasets.setup import Choices, Index, Opened, Reading, ShuffleLike
-from tfrio.datasets.split import By, split_groups, split_records
-from tfrio.datasets.state import Progress, StateDict, check_fit, order_digest
+from tfrio.datasets.split import By, by_file, split_groups, split_records
+from tfrio.datasets.state import Progress, StateDict, check_extent, check_fit, order_digest
 from tfrio.datasets.turns import BOX_SIZE, Turns
 from tfrio.errors import UsageError
 from tfrio.records.damage import DamagePolicy, DamageReport
@@ -219,12 +218,12 @@ class ArrayDataset:
     def _passes(self, progress: Progress) -> Iterator[Any]:
         while True:
             whole = self._plan(progress)
-            if self._choices.infinite:
-                setup.check_endless(whole)
-            notices.no_batches(whole, self._shards()[0])
+            if self.loader_token is None:
+                self.check_batches(whole)
             known = self.report.skipped_records
             yield from self._pass(progress, whole)
-            notices.left_out(progress.epoch, self.report.damages[known:])
+            if self.loader_token is None:  # a loader tells of its workers
+                notices.left_out(progress.epoch, self.report.damages[known:])
             # The next epoch's first batch falls to the worker whose turn it is.
             turn = (progress.worker - whole.rank_groups) % progress.workers
             progress = Progress(progress.epoch + 1, worker=turn, workers=progress.workers)
@@ -330,7 +329,9 @@ class ArrayDataset:
         data, seed = self._open().digest, self._choices.seed
         check_fit(state, data=data, order=None, seed=seed)
         progress = Progress.from_dict(state, rank=rank, world=world)
-        check_fit(state, data=data, order=self._order(progress.epoch)[1], seed=seed)
+        order, digest = self._order(progress.epoch)
+        check_fit(state, data=data, order=digest, seed=seed)
+        check_extent(state, order.total)
         self.begin_at(progress)
 
     def begin_at(self, progress: Progress) -> None:
@@ -342,7 +343,7 @@ class ArrayDataset:
         worker, workers = self._worker()
         here = progress if progress.workers > 1 else replace(progress, worker=worker)
         whole = self._plan(replace(here, workers=workers))
-        over = progress.delivered >= whole.batch_sizes(0, len(whole)).sum()
+        over = progress.delivered >= whole.records
         self._stand(None)
         self._turns.begin_worker_at(progress, worker, over=over)
 
@@ -385,11 +386,8 @@ class ArrayDataset:
             return [self._part(part) for part in parts]
         if len(groups) != sum(counts):
             raise UsageError(f"{len(groups)} groups for {sum(counts)} records")
-        edges = np.cumsum([0, *counts])
-        return [
-            self._part([part[(part >= a) & (part < b)] - a for a, b in pairwise(edges)])
-            for part in split_groups(groups, fractions, seed=seed)
-        ]
+        parts_of_all = split_groups(groups, fractions, seed=seed)
+        return [self._part(by_file(part, counts)) for part in parts_of_all]
 
     def _part(self, selection: list[Int64]) -> Self:
         part = copy.copy(self)
@@ -486,13 +484,17 @@ class ArrayDataset:
             group=self.group or 1,
         )
 
+    def check_batches(self, whole: Plan) -> None:
+        """Say where a pass has no batch for this rank, or refuse to wait for one for ever."""
+        if self._choices.infinite:
+            setup.check_endless(whole)
+        notices.no_batches(whole, self._shards()[0])
+
     def warn_at_start(self) -> None:
         """Say once what probably is not as the user expects."""
-        spread = None if self._looked else setup.local_sample(self._choices, self._open())
+        if not (self._looked or self._in_worker()):
+            setup.tell_local_shuffle(self._choices, self._open(), self._reader())
         self._looked = True
-        if spread is not None and not self._in_worker():
-            window = setup.window_of(self._choices, self._open().sources)
-            notices.local_shuffle(self._reader().read(spread).batch, window, self.num_records)
         if self._seedless and self._choices.shuffle and self._shards()[1] > 1:
             self._seedless = False
             notices.no_seed()

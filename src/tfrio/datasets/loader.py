@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import DataLoader
 
+from tfrio.datasets import notices
 from tfrio.datasets.state import Progress
-from tfrio.datasets.tensors import BatchGroup
+from tfrio.datasets.tensors import BatchGroup, Told
 from tfrio.datasets.transit import forget_blocks
 from tfrio.errors import UsageError
 
@@ -76,8 +77,9 @@ class Loader:
         self._start = Progress(start.epoch)
         self._live = self.dataset.counted(start)
         self.dataset.begin_at(start)
-        if self._workers:
-            self.dataset.warn_at_start()  # not once in each of them
+        if self._workers:  # not once in each of them
+            self.dataset.warn_at_start()
+            self.dataset.check_batches(self.dataset._plan(start))
         return self._handed_out(self._live)
 
     def _handed_out(self, progress: Progress) -> Iterator[Any]:
@@ -94,11 +96,14 @@ class Loader:
 
     def _from_workers(self, progress: Progress) -> Iterator[tuple[Any, Progress]]:
         """Yield each batch (None where damage left nothing of one) and the progress after it."""
-        size = self.dataset.batch_size or 1
+        size, report = self.dataset.batch_size or 1, self.dataset.report
+        known = report.skipped_records
         for batch in self._received():
             progress = progress.after(min(size, progress.left))
             yield batch, progress
             if progress.left == 0:  # an infinite dataset goes on with the next epoch
+                notices.left_out(progress.epoch, report.damages[known:])
+                known = report.skipped_records
                 progress = self.dataset.counted(Progress(progress.epoch + 1))
 
     def _received(self) -> Iterator[Any]:
@@ -111,7 +116,7 @@ class Loader:
                 **self._workers,
             )
         try:
-            for item in self._loader:
+            for item in map(self._heard, self._loader):
                 if isinstance(item, BatchGroup):
                     yield from item.split()
                 else:
@@ -119,6 +124,16 @@ class Loader:
         finally:
             if not self._workers["persistent_workers"]:
                 self._end_workers()
+
+    def _heard(self, item: Any) -> Any:
+        """Return what a worker sent; count here what it left out, raise here what stopped it."""
+        if not isinstance(item, Told):
+            return item
+        for damage in item.damages:
+            self.dataset._policy.take(damage)
+        if item.error is not None:
+            raise item.error
+        return item.item
 
     def _sending(self) -> TFRecordDataset:
         """Return the dataset as the workers get it: its batches name this loader."""

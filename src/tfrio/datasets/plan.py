@@ -295,6 +295,12 @@ class Plan:
         missing = self.rank_groups * self.group - self.rank_batches if last_is_mine else 0
         return turns * self.group - missing
 
+    @property
+    def records(self) -> int:
+        """Return how many records this worker delivers."""
+        count = len(self)
+        return (count - 1) * self.batch + int(self.batch_sizes(count - 1, count)[0]) if count else 0
+
     def _numbers(self, first: int, last: int) -> Int64:
         """Return which of the rank's batches this worker's batches are."""
         turn, inside = np.divmod(np.arange(first, last, dtype=np.int64), self.group)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from tfrio.datasets.order import Int64, Order
     from tfrio.datasets.plan import Plan
+    from tfrio.datasets.reader import Reader
     from tfrio.examples.schema import SchemaLike
     from tfrio.records.damage import ErrorMode
 
@@ -328,20 +329,27 @@ def check_endless(whole: Plan) -> None:
         )
 
 
-def local_sample(choices: Choices, opened: Opened) -> Picks | None:
-    """Return records to look at where a shuffle mixes only neighbours; None where it does not.
+def tell_local_shuffle(choices: Choices, opened: Opened, reader: Reader) -> None:
+    """Warn where a shuffle mixes only neighbours and the records look sorted by a label.
 
-    Blocks that lie anywhere mix well where a window takes in ten of them.
+    Blocks that lie anywhere mix well where a window takes in ten of them. Files that can only be
+    read from their start are not looked into.
+
+    Args:
+        choices: What the user chose.
+        opened: The files.
+        reader: Reads a few records spread over the files.
     """
     sources = opened.sources
     kind = pick_shuffle(choices.shuffle, sources)
     if kind not in ("blocks", "buffer") or not sources.seekable:
-        return None
+        return
     total, window = int(opened.starts[-1]), window_of(choices, sources)
     blocks = sources.blocks().size if kind == "blocks" else 0
-    if window * 10 >= total or window * blocks >= 10 * total:
-        return None
-    return Picks.of(np.linspace(0, total - 1, _SPREAD).astype(np.int64), opened.starts)
+    if window * 10 < total and window * blocks < 10 * total:
+        spread = np.linspace(0, total - 1, _SPREAD).astype(np.int64)
+        sample = reader.read(Picks.of(spread, opened.starts)).batch
+        notices.local_shuffle(sample, window, total)
 
 
 def _mixed_order(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tfrio.datasets.order import Int64
 
-__all__ = ["By", "spatial_blocks", "split_groups", "split_records", "stable_names"]
+__all__ = ["By", "by_file", "spatial_blocks", "split_groups", "split_records", "stable_names"]
 
 By = Literal["record", "hash", "file"]
 
@@ -148,6 +148,21 @@ def split_groups(
     hashes = np.array([known[value] for value in values], np.uint64)
     part = _part_of(unit_numbers(hashes, seed), edges)
     return [np.flatnonzero(part == number) for number in range(edges.size)]
+
+
+def by_file(records: Int64, counts: Sequence[int]) -> list[Int64]:
+    """Return record numbers over all files as numbers within each file.
+
+    Args:
+        records: Ascending record numbers, shape (n,).
+        counts: Records in each file.
+
+    Returns:
+        For each file its ascending record numbers.
+    """
+    edges = np.cumsum([0, *counts])
+    cuts = np.searchsorted(records, edges)
+    return [records[cuts[k] : cuts[k + 1]] - edges[k] for k in range(len(counts))]
 
 
 def spatial_blocks(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tfrio.datasets.plan import Done
+from tfrio.datasets.plan import Done, remaining
 from tfrio.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
     from tfrio.datasets.order import Int64, Order
 
-__all__ = ["Progress", "StateDict", "check_fit", "data_digest", "merge_states", "order_digest"]
+__all__ = [
+    "Progress",
+    "StateDict",
+    "check_extent",
+    "check_fit",
+    "data_digest",
+    "merge_states",
+    "order_digest",
+]
 
 StateDict: TypeAlias = dict[str, Any]
 
@@ -173,11 +181,13 @@ def _check_shape(state: Mapping[str, Any]) -> None:
             "resume with the version of tfrio that saved it"
         )
     consumed, world = state["consumed"], state["world"]
-    of_ranks = consumed if isinstance(consumed, list) else [consumed]
-    pairs = [number for _, counts in state["done"] for number in counts]
-    numbers = [state["epoch"], *of_ranks, *pairs, *state.get("worker", ())]
-    fits = not isinstance(consumed, list) or len(consumed) == world
-    if not (fits and all(type(n) is int and n >= 0 for n in numbers) and type(world) is int):
+    runs = [*state["done"], *([[world, consumed]] if isinstance(consumed, list) else [])]
+    alone = [] if isinstance(consumed, list) else [consumed]
+    counts = [count for _, counts in runs for count in counts]
+    numbers = [state["epoch"], *alone, *counts, *state.get("worker", ())]
+    whole = all(type(number) is int and number >= 0 for number in numbers)  # no bool or None
+    ranked = type(world) is int and world > 0 and all(len(of) == ranks for ranks, of in runs)
+    if not (whole and ranked):
         raise UsageError(
             f"the state is damaged: epoch {state['epoch']!r}, {consumed!r} records consumed on "
             f"{world!r} ranks. Load it as it was saved, or start a new epoch"
@@ -213,6 +223,31 @@ def check_fit(state: Mapping[str, Any], *, data: str, order: str | None, seed: i
         )
 
 
+def check_extent(state: Mapping[str, Any], total: int) -> None:
+    """Refuse a state that counts more records as consumed than the epoch has.
+
+    Args:
+        state: The saved state.
+        total: Records in the state's epoch, over all ranks.
+
+    Raises:
+        UsageError: The longest share of the epoch is shorter than what one rank consumed.
+    """
+    consumed = state["consumed"]
+    of_ranks = consumed if isinstance(consumed, list) else [consumed]
+    done: list[Done] = []
+    for world, counts in [*state["done"], (state["world"], of_ranks)]:
+        left = sum(high - low for low, high in remaining(total, done))
+        most = max(counts)
+        if most > -(-left // world):
+            raise UsageError(
+                f"the state is damaged: {most} records consumed by one rank of {world}, where "
+                f"{left} are left to share in epoch {state['epoch']}. Load it as it was saved, or "
+                "start a new epoch"
+            )
+        done.append(Done(world, tuple(counts)))
+
+
 def merge_states(states: Sequence[Mapping[str, Any]]) -> StateDict:
     """Join the states of all ranks, for ranks that did not run in step.
 
@@ -229,7 +264,8 @@ def merge_states(states: Sequence[Mapping[str, Any]]) -> StateDict:
         raise UsageError("no states to merge")
     for state in states:
         _check_shape(state)
-    common = {key: states[0][key] for key in ("data", "order", "seed", "world", "epoch", "done")}
+    _check_epochs(states)
+    common = {key: states[0][key] for key in ("data", "order", "seed", "world", "done")}
     for state in states:
         for key, value in common.items():
             if state[key] != value:
@@ -239,3 +275,13 @@ def merge_states(states: Sequence[Mapping[str, Any]]) -> StateDict:
         raise UsageError(f"a state of each rank is needed, 0 to {common['world'] - 1}; got {ranks}")
     by_rank = sorted(states, key=lambda state: int(state["rank"]))
     return {**states[0], "rank": 0, "consumed": [int(state["consumed"]) for state in by_rank]}
+
+
+def _check_epochs(states: Sequence[Mapping[str, Any]]) -> None:
+    epochs = sorted({int(state["epoch"]) for state in states})
+    if len(epochs) > 1:
+        ahead = sorted(int(state["rank"]) for state in states if state["epoch"] > epochs[0])
+        raise UsageError(
+            f"ranks {ahead} have ended epoch {epochs[0]}, the others have not. Save one batch "
+            "earlier, or when every rank has ended the epoch"
+        )

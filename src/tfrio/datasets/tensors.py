@@ -5,7 +5,7 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from tfrio.datasets.reader import Chunk
     from tfrio.datasets.transit import Packed
+    from tfrio.errors import TfrioError
     from tfrio.examples.columns import Array, Ragged
+    from tfrio.records.damage import Damage
 
-__all__ = ["BatchGroup", "TensorBatch", "TensorMaker"]
+__all__ = ["BatchGroup", "TensorBatch", "TensorMaker", "Told"]
 
 
 class TensorBatch(dict[str, Any]):
@@ -106,6 +108,16 @@ class BatchGroup:
         for number, rows in enumerate(self._rows):
             parts = [cut[number] for cut in cuts]
             yield TensorBatch(zip(self._whole, parts, strict=True), rows=rows)
+
+
+class Told(NamedTuple):
+    """What a worker process has to tell, beside what it sends."""
+
+    item: Any
+    damages: list[Damage]
+    """Records left out since the last time."""
+    error: TfrioError | None = None
+    """What stopped the worker: PyTorch alone would send its text, not its attributes."""
 
 
 class TensorMaker(Maker):

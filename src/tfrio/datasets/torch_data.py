@@ -5,20 +5,23 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 
 from __future__ import annotations
 
+import sys
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from tfrio.datasets.adapters import ArraySource
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.datasets.state import Progress
-from tfrio.datasets.tensors import BatchGroup, TensorMaker
+from tfrio.datasets.tensors import BatchGroup, TensorMaker, Told
 from tfrio.datasets.transit import send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
+from tfrio.errors import TfrioError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tfrio.datasets.items import Items
     from tfrio.datasets.loader import Loader
@@ -83,6 +86,43 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
             worker_init_fn=worker_init_fn,
         )
 
+    def __len__(self) -> int:
+        """Return the number of batches (or rows) this rank yields in an epoch.
+
+        To a DataLoader with workers that makes batches itself, as many as make its own length
+        come out: each worker may end with a batch that is not full.
+        """
+        whole = super().__len__()
+        loader = _asking_loader(self)
+        if loader is None or not (loader.batch_size and loader.num_workers):
+            return whole
+        size: int = loader.batch_size
+        parts = [self._share(worker, loader.num_workers) for worker in range(loader.num_workers)]
+        return sum(part // size if loader.drop_last else -(-part // size) for part in parts) * size
+
+    def _share(self, worker: int, workers: int) -> int:
+        """Return the number of batches (or rows) of one worker."""
+        part = self._plan(Progress(self.epoch, worker=worker, workers=workers))
+        return len(part) if self.batch_size else part.records
+
+    def __iter__(self) -> Iterator[Any]:
+        """Start a pass."""
+        if self.loader_token is None or not self._in_worker():
+            return super().__iter__()
+        return self._to_loader()
+
+    def _to_loader(self) -> Iterator[Any]:
+        """Yield batches, and what was left out on the way to them or stopped this worker."""
+        told = self.report.skipped_records
+        try:
+            for item in super().__iter__():
+                damages = self.report.damages[told:]
+                told += len(damages)
+                yield Told(item, damages) if damages else item
+        except TfrioError as error:
+            error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
+            yield Told(None, self.report.damages[told:], error)
+
     def _maker(self) -> TensorMaker:
         sent_on = self.group is not None and self._in_worker()
         return TensorMaker(
@@ -131,6 +171,15 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
 
     def _in_worker(self) -> bool:
         return get_worker_info() is not None
+
+
+def _asking_loader(data: TFRecordDataset) -> DataLoader[Any] | None:
+    """Return the DataLoader whose length is asked for when it asks for that of its dataset.
+
+    Nothing else tells a dataset how many records its DataLoader puts into a batch.
+    """
+    asking = sys._getframe(2).f_locals.get("self")
+    return asking if isinstance(asking, DataLoader) and asking.dataset is data else None
 
 
 class TFRecordMapDataset(ArraySource, Dataset[Any]):  # type: ignore[misc]
