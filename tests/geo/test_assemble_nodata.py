@@ -11,7 +11,7 @@ import rasterio
 
 from tests.geo.predictions import AFFINE, GEO_A, MIX_A, read, tile, write
 from tfrio.errors import GeoError, TfrioWarning
-from tfrio.geo import Mixer, import_image
+from tfrio.geo import Mixer, array_source, export_image, import_image
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -102,3 +102,40 @@ class TestNodata:
         with pytest.raises(GeoError, match="leave no int64 for nodata"):
             import_image(path, tmp_path / "map.tif", mixer=MIX_A, partial=True)
         assert not (tmp_path / "map.tif").exists()
+
+
+def test_numbers_beyond_int64_become_floats(tmp_path: Path) -> None:
+    values = np.full((7, 10), 2**63 - 1)
+    values[0, 0] = 5
+    source = array_source(values, AFFINE, crs="EPSG:32618")
+    export_image(source, tmp_path / "a", patch=(5, 7), dtype="float")
+    report = import_image(tmp_path / "a-*.gz", tmp_path / "m.tif", mixer=tmp_path / "a")
+    assert report.dtype in ("uint64", "float32")
+    assert read(tmp_path / "m.tif")[0].astype(float)[:2, 0].tolist() == [5, 2.0**63]
+
+
+def test_nan_without_nodata_says_where(tmp_path: Path) -> None:
+    tiles = [tile(i).astype(np.float32).ravel() for i in range(4)]
+    tiles[3][5] = np.nan
+    path = write(tmp_path / "p.tfrecord", ({"p": values} for values in tiles))
+    text = (
+        r"band 'p': the prediction for pixel \(column, row\) = \(5, 4\) of the map is NaN, and int"
+    )
+    with pytest.raises(GeoError, match=text):
+        import_image(path, tmp_path / "m.tif", mixer=MIX_A, dtype="int16")
+    assert not (tmp_path / "m.tif").exists()
+
+
+def test_text_among_the_features_says_bands(tmp_path: Path) -> None:
+    rows = ({"b": tile(i).ravel(), "name": b"hello"} for i in range(4))
+    path = write(tmp_path / "p.tfrecord", rows)
+    with pytest.raises(GeoError, match="'name' has 5 values .*name other features with bands="):
+        import_image(path, tmp_path / "m.tif", mixer=MIX_A)
+
+
+def test_a_record_without_its_index(tmp_path: Path) -> None:
+    rows = [{"b": tile(i).ravel(), "patch_index": i} for i in range(4)]
+    del rows[2]["patch_index"]
+    path = write(tmp_path / "p.tfrecord", rows)
+    with pytest.raises(GeoError, match="record 2 of all has no 'patch_index'.*pass index=None"):
+        import_image(path, tmp_path / "m.tif", mixer=MIX_A, index="patch_index")

@@ -126,3 +126,17 @@ def test_the_kernel_and_the_kept_patches_of_a_manifest(tmp_path: Path) -> None:
     found = read(imported.path)[0]
     assert np.isnan(found[:3, :4]).all()
     np.testing.assert_array_equal(found[3:], GEO_A[3:6, :8])
+
+
+def test_half_precision_of_torch_becomes_float32(tmp_path: Path) -> None:
+    values = torch.arange(48, dtype=torch.bfloat16).reshape(4, 3, 4)
+    write_predictions(tmp_path / "p.tfrecord", {"y": values.requires_grad_()}, mixer=MIX_A)
+    (first, *_) = tfrio.read(tmp_path / "p.tfrecord")
+    assert first["y"].tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("wrong", ["foo", [np.zeros((4, 3, 4))], [("i", "a", "b")], 5])
+def test_what_are_no_batches(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(UsageError, match="a pair \\(indices, arrays\\)|arrays by name or batches"):
+        write_predictions(tmp_path / "p.tfrecord", wrong, mixer=MIX_A)
+    assert not list(tmp_path.iterdir())

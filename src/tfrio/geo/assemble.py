@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -11,10 +12,11 @@ from tfrio.errors import TfrioWarning, UsageError
 from tfrio.geo.assemble_area import pixel_area
 from tfrio.geo.assemble_bands import known_dtype
 from tfrio.geo.assemble_blend import Blend
+from tfrio.geo.assemble_cover import Cover, spare_patches
 from tfrio.geo.assemble_inputs import CheckRule, check_orientation
 from tfrio.geo.assemble_layout import Layout
 from tfrio.geo.assemble_place import Finish, Job, Tally, place_blended, place_cropped
-from tfrio.geo.assemble_plan import Image, Part, Request, coarse, plan_image, prepare
+from tfrio.geo.assemble_plan import Image, Part, Request, coarse, exports, plan_image, prepare
 from tfrio.geo.assemble_quicklook import quicklook as draw
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_report import ClassArea, ImportReport
@@ -208,6 +210,7 @@ def _write(
     with raster_sink(path, look, flip_rows=rows, flip_columns=columns) as sink:
         finish = Finish(
             sink=sink,
+            names=[f"{path}: band '{name}'" for name in image.names],
             dtype=image.dtype,
             nodata=image.nodata,
             argmax=rules.argmax,
@@ -216,14 +219,35 @@ def _write(
             tally=tally,
             told=(lambda done: progress(done, total)) if progress else (lambda _: None),
         )
-        for part, offset in zip(parts, image.offsets, strict=True):
-            job = Job(part.survey.paths, part.order, part.plan, part.target, rules.mask, offset)
+        for job in _jobs(parts, image, rules):
             if rules.blend == "crop":
                 place_cropped(job, finish)
             else:
                 place_blended(job, finish, rules.blend)
         _warn(path, image, tally)
     return tally
+
+
+def _jobs(parts: Sequence[Part], image: Image, rules: _Rules) -> list[Job]:
+    """Return what is to be placed; where windows share pixels, with what covers what."""
+    crop = rules.blend == "crop"
+    jobs = []
+    for part, offset in zip(parts, image.offsets, strict=True):
+        order = part.order.tolist()
+        spare = spare_patches(part.target.places, order) if crop else frozenset()
+        job = Job(part.survey.paths, part.order, part.plan, part.target, rules.mask, offset, spare)
+        jobs.append(job)
+    if not image.overlapping and not any(job.spare for job in jobs):
+        return jobs
+    frames = exports(parts, image.offsets)
+    each = [
+        list(job.windows()) if crop else [frame] for job, frame in zip(jobs, frames, strict=True)
+    ]
+    cover = Cover(window for windows in each for window in windows)
+    firsts = itertools.accumulate((len(windows) for windows in each), initial=0)
+    return [
+        replace(job, cover=cover, first=first) for job, first in zip(jobs, firsts, strict=False)
+    ]
 
 
 def _check_choices(**given: str) -> None:

@@ -325,7 +325,9 @@ def choose_dtype(
         common = np.dtype("uint8") if common.kind == "b" else common
         if common.kind in "iu" and holds(common, low, high):
             return common
-    return np.dtype(next((t for t in _WHOLE_TYPES if holds(np.dtype(t), low, high)), "int64"))
+    # Beyond int64 only features of floats go: float32 holds what they store.
+    fits = (t for t in (*_WHOLE_TYPES, "uint64") if holds(np.dtype(t), low, high))
+    return np.dtype(next(fits, "float32"))
 
 
 def known_dtype(dtype: DTypeLike) -> np.dtype[Any]:

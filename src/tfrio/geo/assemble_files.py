@@ -316,9 +316,17 @@ def _read_index(paths: Sequence[str], name: str, kind: Kind) -> NDArray[np.int64
     """Read the index of each record; Earth Engine's tables hold whole numbers as floats."""
     if kind not in ("int64", "float"):
         raise GeoError(f"feature '{name}' is {kind}, no index. Pass index= with another feature")
-    schema = {name: Feature(kind, shape=())}
-    parts = [np.asarray(batch[name]) for batch in read_batches(paths, 65_536, schema=schema)]
-    values = np.concatenate(parts)
+    schema = {name: Feature(kind, shape=(), required=False)}
+    batches = [(b[name], b.present[name]) for b in read_batches(paths, 65_536, schema=schema)]
+    values, present = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+    if not present.all():
+        record = int(present.argmin())
+        raise GeoError(
+            f"record {record} of all has no '{name}', which other records have. Write the index of "
+            "its patch into each record, or pass index=None to go by their order",
+            record=record,
+            feature=name,
+        )
     odd = np.flatnonzero(values != np.rint(values))
     if len(odd):
         raise GeoError(

@@ -190,8 +190,8 @@ def _advice(values: int, patch: XY, kernel: XY | None, depth: int | None) -> str
         if fits:
             return f"Only an uncommon kernel fits; if it is right pass kernel={fits}"
     return (
-        "Are these predictions of this export? Write whole patches, row by row, or pass "
-        "kernel=, depth= or cells= if they are another form"
+        "Are these predictions of this export? Write whole patches, row by row, pass kernel=, "
+        "depth= or cells= if they are another form, or name other features with bands="
     )
 
 

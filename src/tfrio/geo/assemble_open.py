@@ -10,6 +10,7 @@ import numpy as np
 from tfrio.errors import UsageError, require
 from tfrio.examples.opened import open as open_examples
 from tfrio.geo.assemble_bands import plan_bands
+from tfrio.geo.assemble_cover import Cover, common, spare_patches
 from tfrio.geo.assemble_files import FeatureLook, Survey, find_files
 from tfrio.geo.assemble_layout import planes
 from tfrio.geo.assemble_order import patch_order
@@ -169,6 +170,8 @@ class _Patches:
         order = patch_order(looked, target, partial=False).tolist()
         self._record = {patch: record for record, patch in enumerate(order)}
         size = target.frame.size
+        self._spare = sorted(spare_patches(target.places, order))
+        self._stand_ins = Cover(target.places.window(patch).clipped(size) for patch in self._spare)
         self.shape = (len(plan.names), size.y, size.x)
         self.dtype = _dtype(plan, masked=masked)
 
@@ -188,17 +191,23 @@ class _Patches:
         """Return all bands of a window."""
         empty = np.nan if self._masked else 0
         block = np.full((self.shape[0], window.height, window.width), empty, self.dtype)
-        size = XY(window.width, window.height)
-        for patch in self._target.places.touching(window):
-            kept = self._target.places.kept(patch)
-            place = kept.moved(-window.column, -window.row).clipped(size)
-            if place.pixels and patch in self._record:
-                origin = self._target.places.window(patch)
-                part = place.moved(window.column - origin.column, window.row - origin.row)
-                block[(slice(None), *place.slices)] = self._patch(patch)[
-                    (slice(None), *part.slices)
-                ]
+        places = self._target.places
+        # Those that stand in for missing ones come first, so that the others cover them.
+        for number in self._stand_ins.meeting(window):
+            self._put(block, window, self._spare[number], self._stand_ins.windows[number])
+        for patch in places.touching(window):
+            if patch in self._record:
+                self._put(block, window, patch, places.kept(patch))
         return block
+
+    def _put(self, block: NDArray[Any], window: Window, patch: int, taken: Window) -> None:
+        """Put the pixels of a patch that lie in a window into its block."""
+        shared = common(taken, window)
+        if shared.pixels:
+            origin = self._target.places.window(patch)
+            part = shared.moved(-origin.column, -origin.row)
+            place = shared.moved(-window.column, -window.row)
+            block[(slice(None), *place.slices)] = self._patch(patch)[(slice(None), *part.slices)]
 
     def _patch(self, patch: int) -> NDArray[Any]:
         batch = self._rows.batch([self._record[patch]])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tfrio.geo.assemble_area import PixelArea
     from tfrio.geo.assemble_bands import BandsPlan
     from tfrio.geo.assemble_blend import Blend
+    from tfrio.geo.assemble_cover import Cover
     from tfrio.geo.assemble_raster import RasterSink
     from tfrio.geo.assemble_target import Target
     from tfrio.types import XY
@@ -101,6 +102,7 @@ class Finish:
 
     Args:
         sink: Where windows go.
+        names: Names of the bands, for errors.
         dtype: Dtype of the raster.
         nodata: Nodata value, None for none.
         argmax: Whether bands are scores of which the best one's number is written.
@@ -112,6 +114,7 @@ class Finish:
     """
 
     sink: RasterSink
+    names: Sequence[str]
     dtype: np.dtype[Any]
     nodata: float | None
     argmax: bool
@@ -126,7 +129,13 @@ class Finish:
         self.told(self.tally.patches)
 
     def write(
-        self, window: Window, values: NDArray[Any], masked: NDArray[np.bool_] | None, *, blank: bool
+        self,
+        window: Window,
+        values: NDArray[Any],
+        masked: NDArray[np.bool_] | None,
+        *,
+        hidden: NDArray[np.bool_] | None = None,
+        blank: bool = False,
     ) -> None:
         """Write one window.
 
@@ -134,6 +143,8 @@ class Finish:
             window: Pixels of the raster.
             values: Shape (bands, height, width).
             masked: Where the export's mask says nodata, same shape; None nowhere.
+            hidden: Pixels that a later window covers, which are not counted here; shape (height,
+                width), None for none.
             blank: Whether NaN means that no patch gave a value.
         """
         if not window.pixels:
@@ -141,14 +152,17 @@ class Finish:
         nan = _nan(values)
         if self.argmax:
             values, masked, nan = _best(values, masked, nan)
-        masked = self._with_fills(values, masked)
+        masked = self._with_fills(values, masked, hidden)
         hole = _either(masked, nan, values.shape)
-        written = self._converted(values, hole)
-        self._count(window, written, masked, nan, hole, blank=blank)
+        written = self._converted(window, values, hole)
+        self._count(window, written, masked, nan, hole, hidden, blank=blank)
         self.sink.write(window, written)
 
     def _with_fills(
-        self, values: NDArray[Any], masked: NDArray[np.bool_] | None
+        self,
+        values: NDArray[Any],
+        masked: NDArray[np.bool_] | None,
+        hidden: NDArray[np.bool_] | None,
     ) -> NDArray[np.bool_] | None:
         if not self.fills or self.nodata is None or np.isnan(self.nodata):
             return masked
@@ -156,16 +170,24 @@ class Finish:
         nan = _nan(values)
         if own is not None and nan is not None:
             own &= ~nan
-        self.tally.filled += 0 if own is None else int(own.sum())
+        if own is not None:
+            self.tally.filled += int((own if hidden is None else own & ~hidden).sum())
         return _either(masked, own, values.shape)
 
-    def _converted(self, values: NDArray[Any], hole: NDArray[np.bool_] | None) -> NDArray[Any]:
+    def _converted(
+        self, window: Window, values: NDArray[Any], hole: NDArray[np.bool_] | None
+    ) -> NDArray[Any]:
         if self.dtype.kind in "iu" and values.dtype.kind == "f":
             values = np.rint(values)  # a blend of equal values may be off by a rounding
         if hole is None:
             return values.astype(self.dtype, copy=False)
         if self.nodata is None:
-            raise GeoError("predictions hold NaN and the raster has no nodata value. Pass nodata=")
+            band, row, column = np.argwhere(hole)[0].tolist()
+            raise GeoError(
+                f"{self.names[band]}: the prediction for pixel (column, row) = "
+                f"({window.column + column}, {window.row + row}) of the map is NaN, and "
+                f"{self.dtype} has no value for that. Pass nodata="
+            )
         with np.errstate(invalid="ignore"):
             written = values.astype(self.dtype)
         written[hole] = self.dtype.type(self.nodata)
@@ -178,26 +200,35 @@ class Finish:
         masked: NDArray[np.bool_] | None,
         nan: NDArray[np.bool_] | None,
         hole: NDArray[np.bool_] | None,
+        hidden: NDArray[np.bool_] | None,
         *,
         blank: bool,
     ) -> None:
-        by_mask = _any_band(masked)
-        by_nan = _any_band(nan)
+        by_mask = _shown(_any_band(masked), hidden)
+        by_nan = _shown(_any_band(nan), hidden)
         masked_count = 0 if by_mask is None else int(by_mask.sum())
         only_nan = by_nan if by_nan is None or by_mask is None else by_nan & ~by_mask
         nan_count = 0 if only_nan is None else int(only_nan.sum())
+        pixels = window.pixels - (0 if hidden is None else int(hidden.sum()))
         self.tally.masked += masked_count
         self.tally.invalid += 0 if blank else nan_count
-        self.tally.covered += window.pixels - masked_count - nan_count
+        self.tally.covered += pixels - masked_count - nan_count
+        aside = _either(hole, hidden, written.shape)
         if self.nodata is not None and not np.isnan(self.nodata):
             same = written == self.dtype.type(self.nodata)
-            self.tally.clashes += int((same if hole is None else same & ~hole).sum())
+            self.tally.clashes += int((same if aside is None else same & ~aside).sum())
         if self.area is None or written.dtype.kind not in "iu":
             return
         area = self.area.of(window)
         for band, values in enumerate(written):
-            valid = np.ones(values.shape, np.bool_) if hole is None else ~hole[band]
+            valid = np.ones(values.shape, np.bool_) if aside is None else ~aside[band]
             self.tally.add_classes(band, values, valid, area)
+
+
+def _shown(
+    mask: NDArray[np.bool_] | None, hidden: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    return mask if mask is None or hidden is None else mask & ~hidden
 
 
 def _nan(values: NDArray[Any]) -> NDArray[np.bool_] | None:
@@ -300,6 +331,10 @@ class Job:
         target: What was exported.
         mask: Rule of ``patch_mask``.
         offset: (column, row) of this export in the raster, in pixels of the raster.
+        spare: Patches that stand in for missing ones: written whole, before the others.
+        cover: The windows of all exports in the order in which they are written, where some share
+            pixels; of whole exports where patches are blended.
+        first: Number of the first one of this job.
     """
 
     paths: Sequence[str]
@@ -308,6 +343,35 @@ class Job:
     target: Target
     mask: str
     offset: tuple[int, int] = (0, 0)
+    spare: frozenset[int] = frozenset()
+    cover: Cover | None = None
+    first: int = 0
+
+    def rounds(self) -> Iterator[bool]:
+        """Yield whether patches are written whole, for each pass over the records."""
+        if self.spare:
+            yield True
+        yield False
+
+    def indices(self, *, whole: bool) -> Iterator[int]:
+        """Yield the patches of a pass, in order."""
+        return (index for index in self.order.tolist() if not whole or index in self.spare)
+
+    def taken(self, index: int, *, whole: bool) -> Window:
+        """Return the pixels that a patch gives, within its export."""
+        places = self.target.places
+        window = places.window(index).clipped(self.target.frame.size)
+        return _scaled(window if whole else places.kept(index), self.plan.scale)
+
+    def windows(self) -> Iterator[Window]:
+        """Yield the pixels of the raster that are written, in order."""
+        for whole in self.rounds():
+            for index in self.indices(whole=whole):
+                yield self.taken(index, whole=whole).moved(*self.offset)
+
+    def hidden(self, place: Window, number: int) -> NDArray[np.bool_] | None:
+        """Return which pixels of a window later ones cover."""
+        return None if self.cover is None else self.cover.hidden(place, number)
 
 
 def place_cropped(job: Job, finish: Finish) -> None:
@@ -317,17 +381,24 @@ def place_cropped(job: Job, finish: Finish) -> None:
         job: What to place.
         finish: What happens to each window.
     """
-    scale = job.plan.scale
-    for index, values in zip(job.order.tolist(), read_patches(job.paths, job.plan), strict=True):
-        window = _scaled(job.target.places.window(index), scale)
-        kept = _scaled(job.target.places.kept(index), scale)
-        rows, columns = kept.moved(-window.column, -window.row).slices
-        masked = patch_mask(job.target, index, job.plan, rule=job.mask)
-        if masked is not None:
-            masked = masked[:, rows, columns]
-        place = kept.moved(*job.offset)
-        finish.write(place, values[:, rows, columns], masked, blank=False)
-        finish.placed()
+    number = job.first
+    for whole in job.rounds():
+        records = zip(job.order.tolist(), read_patches(job.paths, job.plan), strict=True)
+        for index, values in records:
+            if whole and index not in job.spare:
+                continue
+            window = _scaled(job.target.places.window(index), job.plan.scale)
+            taken = job.taken(index, whole=whole)
+            rows, columns = taken.moved(-window.column, -window.row).slices
+            masked = patch_mask(job.target, index, job.plan, rule=job.mask)
+            if masked is not None:
+                masked = masked[:, rows, columns]
+            place = taken.moved(*job.offset)
+            hidden = job.hidden(place, number)
+            finish.write(place, values[:, rows, columns], masked, hidden=hidden)
+            number += 1
+            if not whole:
+                finish.placed()
 
 
 def _scaled(window: Window, scale: XY) -> Window:
@@ -368,4 +439,6 @@ def place_blended(job: Job, finish: Finish, blend: Blend) -> None:
 def _write_rows(blender: RowBlender, row: int, job: Job, finish: Finish) -> None:
     for window, values, blocked in blender.finish(row):
         masked = blocked if blocked.any() else None
-        finish.write(window.moved(*job.offset), values, masked, blank=True)
+        place = window.moved(*job.offset)
+        hidden = job.hidden(place, job.first)
+        finish.write(place, values, masked, hidden=hidden, blank=True)

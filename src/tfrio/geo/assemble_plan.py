@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,12 @@ from tfrio.geo.assemble_bands import (
     plan_bands,
     value_ranges,
 )
+from tfrio.geo.assemble_cover import common
 from tfrio.geo.assemble_files import Survey, find_files, survey
 from tfrio.geo.assemble_order import patch_order
 from tfrio.geo.assemble_place import MOST_CLASSES
 from tfrio.geo.assemble_target import Target, merged
+from tfrio.geo.grid import Window
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -109,6 +112,7 @@ class Image:
         dtype: Dtype.
         nodata: Nodata value, None for none.
         classes: Whether the values are classes, whose areas are worth an account.
+        overlapping: Whether patches at points, or exports, may share pixels.
         notes: What the user should know.
     """
 
@@ -118,6 +122,7 @@ class Image:
     dtype: np.dtype[Any]
     nodata: float | None
     classes: bool
+    overlapping: bool
     notes: tuple[str, ...]
 
 
@@ -154,8 +159,13 @@ def plan_image(
         plan = class_bands(plan)
         ranges = {"class": ValueRange(0, top, True, np.arange(256) <= top)}
     kind = choose_dtype(plan, ranges, dtype=dtype, nodata=nodata)
-    needed = _has_holes(parts, frame) or (argmax and nodata is None)
+    overlapping = _overlapping(parts, offsets)
+    holes = overlapping or _has_holes(parts, frame)
+    needed = holes or (argmax and nodata is None)
     kind, value, note = choose_nodata(plan, ranges, kind, nodata=nodata, needed=needed)
+    notes = [note] if note else []
+    if overlapping and len(parts) > 1:
+        notes.append("the exports overlap: where they do, those named later give the pixels")
     whole = kind.kind in "iu" and bool(ranges)
     few = whole and all(r.distinct <= MOST_CLASSES for r in ranges.values())
     return Image(
@@ -165,7 +175,8 @@ def plan_image(
         dtype=kind,
         nodata=value,
         classes=argmax or few or (whole and named),
-        notes=(note,) if note else (),
+        overlapping=overlapping,
+        notes=tuple(notes),
     )
 
 
@@ -242,6 +253,25 @@ def _check_blend(part: Part, blend: Blend, *, argmax: bool) -> None:
             f"blend={blend!r} needs records in the order of the export. Write them in order with "
             "tfrio.geo.write_predictions"
         )
+
+
+def exports(parts: Sequence[Part], offsets: Sequence[tuple[int, int]]) -> list[Window]:
+    """Return the pixels of the raster that each export may have."""
+    sizes = [coarse(part.target.frame.size, part.plan.scale) for part in parts]
+    return [Window(*offset, size.x, size.y) for offset, size in zip(offsets, sizes, strict=True)]
+
+
+def _overlapping(parts: Sequence[Part], offsets: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether patches at points, or exports, may share pixels."""
+    if any(_at_points(part) for part in parts):
+        return True
+    frames = exports(parts, offsets)
+    return any(common(one, other).pixels for one, other in itertools.combinations(frames, 2))
+
+
+def _at_points(part: Part) -> bool:
+    manifest = part.target.manifest
+    return manifest is not None and manifest.grid.origins is not None
 
 
 def _has_holes(parts: Sequence[Part], frame: Frame) -> bool:

@@ -271,12 +271,17 @@ def _batches(predictions: Any, index: Any) -> Iterator[tuple[Any, Any]]:
     array = hasattr(predictions, "shape") or isinstance(predictions, Mapping)
     if array:
         yield index, predictions
-    elif isinstance(predictions, Iterable):
-        if index is not None:
-            raise UsageError("batches bring their own indices; leave index= out")
-        yield from predictions
-    else:
+        return
+    if not isinstance(predictions, Iterable) or isinstance(predictions, str | bytes):
         raise UsageError(f"predictions are arrays by name or batches; got {predictions!r}")
+    if index is not None:
+        raise UsageError("batches bring their own indices; leave index= out")
+    for batch in predictions:
+        if not isinstance(batch, tuple | list) or len(batch) != 2:
+            raise UsageError(
+                f"a batch of predictions is a pair (indices, arrays); got a {type(batch).__name__}"
+            )
+        yield batch[0], batch[1]
 
 
 def _arrays(predictions: Any) -> dict[str, NDArray[Any]]:
@@ -292,4 +297,7 @@ def _numpy(value: Any) -> NDArray[Any]:
     """Return an array; a torch tensor is taken off its graph and device."""
     for step in ("detach", "cpu"):
         value = getattr(value, step)() if hasattr(value, step) else value
-    return np.asarray(value)
+    # NumPy has no bfloat16, which automatic mixed precision gives; float32 holds it exactly.
+    return np.asarray(
+        value.float() if str(getattr(value, "dtype", "")) == "torch.bfloat16" else value
+    )

@@ -58,6 +58,11 @@ class Places(Protocol):
         """Return the number of patches."""
         ...
 
+    @property
+    def overlapping(self) -> bool:
+        """Tell whether patches may share pixels."""
+        ...
+
     def window(self, index: int) -> Window:
         """Return the pixels of a patch, without margin."""
         ...
@@ -85,6 +90,15 @@ class GridPlaces:
     def total(self) -> int:
         """Return the number of patches."""
         return self.grid.total
+
+    @property
+    def overlapping(self) -> bool:
+        """Tell whether patches share pixels."""
+        return any(
+            axis.start(index + 1) < axis.start(index) + axis.patch
+            for axis in (self.grid.across, self.grid.down)
+            for index in range(axis.count - 1)
+        )
 
     @cached_property
     def _spans(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -149,6 +163,11 @@ class PointPlaces:
     def total(self) -> int:
         """Return the number of patches."""
         return len(self.origins)
+
+    @property
+    def overlapping(self) -> bool:
+        """Return True: points lie anywhere."""
+        return True
 
     def window(self, index: int) -> Window:
         """Return the pixels of a patch, without margin."""
