@@ -18,8 +18,8 @@ constexpr std::size_t kRunBytes = 16 << 10;
 constexpr std::size_t kLargePayload = 8 << 10;
 constexpr std::size_t kLongRun = 4 << 10;
 
-/// Records of a shuffled batch to ask the memory for in advance.
-constexpr std::size_t kAhead = 6;
+/// Records of a shuffled batch whose first bytes are loaded together.
+constexpr std::size_t kTouched = 64;
 
 /// Return how many of the first `most` records of `rest` have the layout.
 std::size_t matching_records(const Layout& layout, Bytes rest, std::int64_t most) {
@@ -45,15 +45,6 @@ std::size_t intact_records(const Layout& layout, Bytes rest, std::size_t n) {
     if (mask_crc(crcs[i]) != load32(payload + layout.length())) return i;
   }
   return n;
-}
-
-/// Ask the memory for the first lines of a record that is needed soon.
-void prefetch(const std::uint8_t* record) {
-#if defined(__GNUC__) || defined(__clang__)
-  for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(record + 64 * line);
-#else
-  (void)record;
-#endif
 }
 
 void check_spec(const FeatureSpec& spec, const PayloadOptions& options, const Locator& locator) {
@@ -292,29 +283,61 @@ bool ExampleDecoder::add_span(Bytes payload, Fault& fault) {
   return true;
 }
 
+Bytes ExampleDecoder::Places::rest(std::size_t k) const {
+  const Bytes data = buffers[static_cast<std::size_t>(which[k])];
+  const auto start = static_cast<std::uint64_t>(starts[k]);  // below 0 is beyond the end
+  return data.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(start, data.size())));
+}
+
+std::size_t ExampleDecoder::add_scattered(const Places& places, std::size_t k, std::size_t most,
+                                          bool verify) {
+  const Bytes rest = places.rest(k);
+  if (rest.size() < kFrameSize || load64(rest.data()) > rest.size() - kFrameSize) return 0;
+  const std::size_t stride = static_cast<std::size_t>(load64(rest.data())) + kFrameSize;
+  const std::size_t limit =
+      std::clamp<std::size_t>(kRunBytes / stride, 1, std::min(most, gathered_most_));
+  std::size_t n = 0;
+  if (limit < 2) {
+    n = add_predicted(rest, 1, verify);
+  } else {
+    gathered_.clear();
+    std::uint8_t* const records = gathered_.extend(limit * stride);
+    std::size_t count = 0;
+    for (; count < limit; ++count) {
+      const Bytes next = places.rest(k + count);
+      if (next.size() < stride || std::memcmp(next.data(), rest.data(), kHeaderSize) != 0) break;
+      std::memcpy(records + count * stride, next.data(), stride);
+    }
+    n = add_predicted({records, count * stride}, static_cast<std::int64_t>(count), verify);
+  }
+  gathered_most_ = n == limit ? std::min(2 * limit, kRunRecords) : std::max<std::size_t>(n, 1);
+  return n;
+}
+
 Progress ExampleDecoder::feed_at(std::span<const Bytes> buffers,
                                  std::span<const std::int32_t> which,
                                  std::span<const std::int64_t> starts, bool verify) {
   const Guard guard(*this);
   const FrameOptions options{1, verify, true};
-  const auto place = [&](std::size_t k) -> std::pair<Bytes, std::size_t> {
-    const Bytes data = buffers[static_cast<std::size_t>(which[k])];
-    const auto start = static_cast<std::uint64_t>(starts[k]);  // below 0 is beyond the end
-    return {data, static_cast<std::size_t>(std::min<std::uint64_t>(start, data.size()))};
-  };
+  const Places places{buffers, which, starts};
   Progress progress;
   const std::int64_t most = std::min(room(-1), std::ssize(starts));
-  for (; progress.records < most; ++progress.records) {
+  std::size_t touched = 0;
+  while (progress.records < most) {
     const auto k = static_cast<std::size_t>(progress.records);
-    if (k + kAhead < starts.size()) {
-      const auto [data, offset] = place(k + kAhead);
-      prefetch(data.data() + offset);
+    if (k >= touched) {
+      touched = std::min(k + kTouched, places.size());
+      touch(k, touched, [&](std::size_t i) { return places.rest(i); });
     }
-    const auto [data, offset] = place(k);
-    if (add_predicted(data.subspan(offset), 1, verify) == 0 &&
-        add_record(data, offset, options, progress.fault) == 0) {
-      break;
+    if (const std::size_t n =
+            add_scattered(places, k, static_cast<std::size_t>(most) - k, verify)) {
+      progress.records += static_cast<std::int64_t>(n);
+      continue;
     }
+    const Bytes data = buffers[static_cast<std::size_t>(which[k])];
+    const std::size_t offset = data.size() - places.rest(k).size();
+    if (add_record(data, offset, options, progress.fault) == 0) break;
+    ++progress.records;
   }
   progress.consumed = progress.records;
   if (progress.records < most) {
@@ -334,6 +357,11 @@ void ExampleDecoder::set_output(std::size_t i, std::uint8_t* data, std::size_t s
   }
   const std::size_t rows = columns_.at(i).borrow(data, size);
   capacity_ = std::min(capacity_, static_cast<std::int64_t>(rows));
+}
+
+void ExampleDecoder::forget() {
+  rows_ = 0;
+  roll_back();
 }
 
 std::vector<ColumnArrays> ExampleDecoder::take() {

@@ -94,40 +94,69 @@ Progress SchemaScanner::feed(Bytes data, std::size_t start, const FrameOptions& 
 
 namespace {
 
-/// Call `visit(field number, bytes)` for each field of `message`, all of which must be
-/// length-delimited; false where one is not, or `visit` says so.
+/// What was met in a message: entries of a map, and fields that tf.train never had.
+struct Met {
+  std::size_t entries = 0;
+  bool strange = false;
+
+  /// Any bytes may read as fields that nobody knows; a message of these alone is another one.
+  bool likely() const { return entries > 0 || !strange; }
+};
+
+enum class Verdict { fine, unknown, malformed };
+
+Verdict fine_if(bool fine) {
+  return fine ? Verdict::fine : Verdict::malformed;
+}
+
+/// Call `visit(field number, bytes)` for each length-delimited field of `message` and step over
+/// the others, as protobuf does; false where the message, or what `visit` sees, is malformed.
 template <class Visit>
-bool only_fields(Bytes message, Visit visit) {
+bool walk_fields(Bytes message, Met& met, Visit visit) {
   wire::Error error;
   wire::Cursor cursor(message, error);
   while (!cursor.done()) {
     std::uint32_t tag;
-    Bytes bytes;
-    if (!cursor.tag(tag) || (tag & 7) != wire::kLength || !cursor.bytes(bytes)) return false;
-    if (!visit(tag >> 3, bytes)) return false;
+    if (!cursor.tag(tag)) return false;
+    Verdict verdict = Verdict::unknown;
+    if ((tag & 7) != wire::kLength) {
+      if (!cursor.skip(tag)) return false;
+    } else {
+      Bytes bytes;
+      if (!cursor.bytes(bytes)) return false;
+      verdict = visit(tag >> 3, bytes);
+    }
+    if (verdict == Verdict::malformed) return false;
+    met.strange = met.strange || verdict == Verdict::unknown;
   }
   return true;
 }
 
-bool is_feature(Bytes bytes) {
+bool is_feature(Bytes bytes, Met& met) {
   FeatureValues values;
   wire::Error error;
-  return only_fields(bytes, [](std::uint32_t field, Bytes) { return field <= 3; }) &&
-         parse_feature(bytes, values, error);
+  const auto known = [](std::uint32_t field, Bytes) {
+    return field <= 3 ? Verdict::fine : Verdict::unknown;
+  };
+  return walk_fields(bytes, met, known) && parse_feature(bytes, values, error);
 }
 
-bool is_feature_list(Bytes bytes) {
-  return only_fields(
-      bytes, [](std::uint32_t field, Bytes feature) { return field == 1 && is_feature(feature); });
+bool is_feature_list(Bytes bytes, Met& met) {
+  return walk_fields(bytes, met, [&](std::uint32_t field, Bytes feature) {
+    return field == 1 ? fine_if(is_feature(feature, met)) : Verdict::unknown;
+  });
 }
 
 /// True where `bytes` is a map from names to what `is_value` accepts.
 template <class IsValue>
-bool is_map(Bytes bytes, IsValue is_value) {
-  return only_fields(bytes, [&](std::uint32_t field, Bytes entry) {
-    return field == 1 && only_fields(entry, [&](std::uint32_t part, Bytes content) {
-             return part == 1 || (part == 2 && is_value(content));
-           });
+bool is_map(Bytes bytes, Met& met, IsValue is_value) {
+  const auto part = [&](std::uint32_t field, Bytes content) {
+    met.entries += field <= 2;
+    if (field == 2) return fine_if(is_value(content, met));
+    return field == 1 ? Verdict::fine : Verdict::unknown;
+  };
+  return walk_fields(bytes, met, [&](std::uint32_t field, Bytes entry) {
+    return field == 1 ? fine_if(walk_fields(entry, met, part)) : Verdict::unknown;
   });
 }
 
@@ -142,11 +171,16 @@ PayloadClass classify(Bytes payload) {
     Bytes bytes;
     if (!cursor.tag(tag)) return PayloadClass::other;
     if (tag == wire::tag(1, wire::kLength)) {
-      if (!cursor.bytes(bytes) || !is_map(bytes, is_feature)) return PayloadClass::other;
+      Met met;
+      if (!cursor.bytes(bytes) || !is_map(bytes, met, is_feature) || !met.likely()) {
+        return PayloadClass::other;
+      }
       features = true;
     } else if (tag == wire::tag(2, wire::kLength)) {
       if (!cursor.bytes(bytes)) return PayloadClass::other;
-      (is_map(bytes, is_feature_list) ? lists : strange) = true;
+      Met met;
+      const bool is_lists = is_map(bytes, met, is_feature_list) && met.likely();
+      (is_lists ? lists : strange) = true;
     } else {
       if (!cursor.skip(tag)) return PayloadClass::other;
       strange = true;

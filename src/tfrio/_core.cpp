@@ -11,6 +11,7 @@ void bind_decoder(nb::module_& module);
 void bind_deflate(nb::module_& module);
 void bind_encoder(nb::module_& module);
 void bind_payloads(nb::module_& module);
+void bind_row_decoder(nb::module_& module);
 void bind_rows(nb::module_& module);
 void bind_survey(nb::module_& module);
 
@@ -51,7 +52,7 @@ ScanResult py_scan(const BytesArgument& data, std::int64_t start, std::int64_t m
     progress = scan(data.bytes(), first, {max_records, verify_payload, final}, spans);
   }
   const std::size_t rows = spans.size();
-  return {nb::cast(to_array<std::int64_t>(std::move(spans), {rows, 2})), progress.consumed,
+  return {to_array<std::int64_t>(std::move(spans), {rows, 2}), progress.consumed,
           fault_of(progress)};
 }
 
@@ -163,6 +164,7 @@ void bind_framing(nb::module_& module) {
 NB_MODULE(_core, module) {
   // What daemon threads still hold when the process ends is no leak.
   nb::set_leak_warnings(false);
+  import_numpy();
   module.doc() = "Native core of tfrio: checksums, framing, Examples to columns and back.";
   bind_fault(module);
   bind_crc(module);
@@ -173,6 +175,7 @@ NB_MODULE(_core, module) {
   bind_deflate(module);
   bind_encoder(module);
   bind_payloads(module);
+  bind_row_decoder(module);
   bind_rows(module);
   bind_survey(module);
 }

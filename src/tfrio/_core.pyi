@@ -264,6 +264,21 @@ class ExampleEncoder:
         Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, present, count).
         """
 
+class RecordMap:
+    """
+    Records of a mapped file by number.
+
+    `data` is the mapping, `offsets` says where the header of each record lies, `size` asks how
+    long the file is now, which must be `end` bytes or more.
+    """
+
+    def __init__(self, data: Buffer, offsets: numpy.typing.NDArray[numpy.int64], size: Callable[[], int], end: int) -> None: ...
+
+    def payload(self, number: int, verify: bool = True) -> bytes | Fault | None:
+        """
+        Return the payload of a record, why there is none, or None where the file was cut.
+        """
+
 def payload_at(data: Buffer, start: int, verify: bool = True) -> bytes | Fault:
     """
     Return the payload of the framed record at `start`, or why there is none.
@@ -273,6 +288,29 @@ def payloads_at(buffers: Sequence[Buffer], which: numpy.typing.NDArray[numpy.int
     """
     Return the payloads of framed records in any order, up to the first fault: k has its header at starts[k] of buffers[which[k]].
     """
+
+class RowDecoder:
+    """
+    Decode single records into dicts of arrays, scalars and bytes.
+
+    `features` and the options are those of ExampleDecoder. `given` says what a row holds, each
+    (key, index of the feature, axes, bare, text, absent): the axes of a fixed number of values or
+    those behind a free one; whether a single value stands alone; whether bytes are UTF-8 text;
+    and for an absent feature 0 None, 1 nothing, 2 `row` returns None. `unwrap`: one byte string
+    stands alone, several are a list.
+    """
+
+    def __init__(self, features: Sequence[tuple[bytes, int, int, int]], given: Sequence[tuple[str, int, Sequence[int], bool, bool, int]], *, unwrap: bool = False, sequence: bool = False, discover: bool = False, utf8: str = 'error') -> None: ...
+
+    def row(self, data: Buffer, start: int, verify: bool = True) -> dict[str, Any] | None:
+        """
+        Return the framed record at `start` as a dict; None where it is damaged or does not fit.
+        """
+
+    def row_of(self, records: RecordMap, number: int, verify: bool = True) -> dict[str, Any] | None:
+        """
+        Return a record of a mapped file as a dict; None where it cannot be had.
+        """
 
 class RowEncoder:
     """

@@ -9,8 +9,6 @@ namespace {
 
 using namespace nb::literals;
 
-/// (name, kind, count, place)
-using Asked = std::tuple<nb::bytes, int, std::int64_t, int>;
 using Writable = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Int32s = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Int64s = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -34,18 +32,7 @@ struct PyDecoder {
 
 PyDecoder::PyDecoder(const std::vector<Asked>& features, bool sequence, bool discover,
                      std::string_view utf8)
-    : outputs(features.size()) {
-  std::vector<FeatureSpec> specs;
-  for (const auto& [name, kind, count, place] : features) {
-    if (kind < 1 || kind > 3) throw nb::value_error("the kind must be 1, 2 or 3");
-    if (place < 0 || place > 1) throw nb::value_error("the place must be 0 or 1");
-    specs.push_back({std::string(name.c_str(), name.size()), static_cast<Kind>(kind), count,
-                     static_cast<Place>(place)});
-  }
-  const PayloadOptions options{sequence, accepts_any(utf8),
-                               discover ? Unlisted::refuse : Unlisted::skip};
-  decoder = std::make_unique<ExampleDecoder>(std::move(specs), options);
-}
+    : decoder(make_decoder(features, sequence, discover, utf8)), outputs(features.size()) {}
 
 Feed feed(PyDecoder& self, const BytesArgument& data, std::int64_t start, std::int64_t max_records,
           bool verify, bool final, unsigned threads) {
@@ -123,21 +110,21 @@ nb::object values_array(const FeatureSpec& spec, Buffer<std::uint8_t>&& values,
   const std::size_t used = values.size() / value_size(spec.kind);
   switch (spec.kind) {
     case Kind::floats:
-      return nb::cast(to_array<float>(std::move(values), {used}));
+      return to_array<float>(std::move(values), {used});
     case Kind::int64s:
-      return nb::cast(to_array<std::int64_t>(std::move(values), {used}));
+      return to_array<std::int64_t>(std::move(values), {used});
     default:
-      return nb::cast(to_array<std::uint8_t>(std::move(values), {used}));
+      return to_array<std::uint8_t>(std::move(values), {used});
   }
 }
 
 ColumnResult column_result(const Column& column, ColumnArrays&& arrays, nb::object& output) {
   ColumnResult result;
   result.values = values_array(column.spec(), std::move(arrays.values), output);
-  if (column.is_bytes()) result.byte_offsets = nb::cast(to_array(std::move(arrays.byte_offsets)));
-  if (column.ragged()) result.value_offsets = nb::cast(to_array(std::move(arrays.value_offsets)));
-  if (column.is_list()) result.step_offsets = nb::cast(to_array(std::move(arrays.step_offsets)));
-  result.present = nb::cast(to_array(std::move(arrays.present)));
+  if (column.is_bytes()) result.byte_offsets = to_array(std::move(arrays.byte_offsets));
+  if (column.ragged()) result.value_offsets = to_array(std::move(arrays.value_offsets));
+  if (column.is_list()) result.step_offsets = to_array(std::move(arrays.step_offsets));
+  result.present = to_array(std::move(arrays.present));
   return result;
 }
 
@@ -172,6 +159,20 @@ void bind_column(nb::module_& module) {
 }
 
 }  // namespace
+
+std::unique_ptr<ExampleDecoder> make_decoder(const std::vector<Asked>& features, bool sequence,
+                                             bool discover, std::string_view utf8) {
+  std::vector<FeatureSpec> specs;
+  for (const auto& [name, kind, count, place] : features) {
+    if (kind < 1 || kind > 3) throw nb::value_error("the kind must be 1, 2 or 3");
+    if (place < 0 || place > 1) throw nb::value_error("the place must be 0 or 1");
+    specs.push_back({std::string(name.c_str(), name.size()), static_cast<Kind>(kind), count,
+                     static_cast<Place>(place)});
+  }
+  const PayloadOptions options{sequence, accepts_any(utf8),
+                               discover ? Unlisted::refuse : Unlisted::skip};
+  return std::make_unique<ExampleDecoder>(std::move(specs), options);
+}
 
 void bind_decoder(nb::module_& module) {
   module.attr("KIND_BYTES") = static_cast<int>(Kind::bytes);

@@ -22,7 +22,7 @@ PyWalk walk(const BytesArgument& data, std::int64_t bit, std::int64_t spacing) {
     result = walk_deflate(data.bytes(), static_cast<std::uint64_t>(bit), spacing, points);
   }
   const std::size_t rows = points.size();
-  return {nb::cast(to_array<std::int64_t>(std::move(points), {rows, 2})), result};
+  return {to_array<std::int64_t>(std::move(points), {rows, 2}), result};
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ EncodedResult encode(const PyEncoder& self, std::size_t rows, const std::vector<
     const WithoutGil released;
     encoded = self.encoder->encode(rows, views);
   }
-  return {nb::cast(to_array(std::move(encoded.data))), nb::cast(to_array(std::move(encoded.ends)))};
+  return {to_array(std::move(encoded.data)), to_array(std::move(encoded.ends))};
 }
 
 }  // namespace

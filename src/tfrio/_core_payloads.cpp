@@ -1,6 +1,7 @@
 // The Python face of taking payloads out of framed records, wherever these lie.
 #include <algorithm>
 
+#include "_core_record_map.hpp"
 #include "_core_shared.hpp"
 #include "tfrio/framing.hpp"
 
@@ -15,16 +16,14 @@ using Int64s = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::de
 // Records up to this size are checked without releasing the GIL, which costs as long.
 constexpr std::size_t kSmall = 16 << 10;
 
-// Records are scattered: the first bytes of those to come are fetched while others are checked.
-constexpr std::size_t kAhead = 8, kEarly = 192;
+// Records whose first bytes are loaded together.
+constexpr std::size_t kTouched = 64;
 
-void fetch_early(const std::vector<BytesArgument>& views, std::int32_t file, std::int64_t start) {
-  if (file < 0 || static_cast<std::size_t>(file) >= views.size() || start < 0) return;
-  const Bytes data = views[file].bytes();
-  const auto first = static_cast<std::size_t>(start);
-  for (std::size_t at = first; at < std::min(first + kEarly, data.size()); at += 64) {
-    __builtin_prefetch(data.data() + at);
-  }
+/// Return what follows `start` in a buffer; nothing where either is not there.
+Bytes rest_of(const std::vector<BytesArgument>& views, std::int32_t file, std::int64_t start) {
+  if (file < 0 || static_cast<std::size_t>(file) >= views.size() || start < 0) return {};
+  const Bytes data = views[static_cast<std::size_t>(file)].bytes();
+  return data.subspan(std::min(static_cast<std::size_t>(start), data.size()));
 }
 
 /// Return the payload of the record at `start`, or nothing with `fault` filled.
@@ -44,19 +43,28 @@ nb::bytes bytes_of(Bytes payload) {
   return nb::bytes(payload.data(), payload.size());
 }
 
-nb::object payload_at(const BytesArgument& data, std::int64_t start, bool verify) {
+nb::object payload_or_fault(Bytes data, std::int64_t start, bool verify) {
   Fault fault;
-  auto payload = checked_payload(data.bytes(), start, false, fault);
+  auto payload = checked_payload(data, start, false, fault);
   if (payload && verify) {
     if (payload->size() <= kSmall) {
-      payload = checked_payload(data.bytes(), start, true, fault);
+      payload = checked_payload(data, start, true, fault);
     } else {
       const WithoutGil released;
-      payload = checked_payload(data.bytes(), start, true, fault);
+      payload = checked_payload(data, start, true, fault);
     }
   }
   if (!payload) return nb::cast(std::move(fault));
   return bytes_of(*payload);
+}
+
+nb::object payload_at(const BytesArgument& data, std::int64_t start, bool verify) {
+  return payload_or_fault(data.bytes(), start, verify);
+}
+
+nb::object payload_of(const RecordMap& map, std::int64_t number, bool verify) {
+  const auto start = map.start_of(number);
+  return start ? payload_or_fault(map.bytes(), *start, verify) : nb::none();
 }
 
 nb::tuple payloads_at(nb::sequence buffers, const Int32s& which, const Int64s& starts,
@@ -77,8 +85,9 @@ nb::tuple payloads_at(nb::sequence buffers, const Int32s& which, const Int64s& s
     const WithoutGil released;
     found.reserve(which.shape(0));
     for (std::size_t k = 0; k < which.shape(0); ++k) {
-      if (k + kAhead < which.shape(0)) {
-        fetch_early(views, which.data()[k + kAhead], starts.data()[k + kAhead]);
+      if (k % kTouched == 0) {
+        touch(k, std::min<std::size_t>(k + kTouched, which.shape(0)),
+              [&](std::size_t i) { return rest_of(views, which.data()[i], starts.data()[i]); });
       }
       const std::int32_t file = which.data()[k];
       if (file < 0 || static_cast<std::size_t>(file) >= views.size()) {
@@ -98,6 +107,19 @@ nb::tuple payloads_at(nb::sequence buffers, const Int32s& which, const Int64s& s
 }  // namespace
 
 void bind_payloads(nb::module_& module) {
+  nb::class_<RecordMap>(
+      module, "RecordMap",
+      "Records of a mapped file by number.\n\n`data` is the mapping, `offsets` says where the "
+      "header of each record lies, `size` asks how\nlong the file is now, which must be `end` "
+      "bytes or more.")
+      .def(nb::init<nb::object, RecordOffsets, nb::callable, std::int64_t>(), "data"_a, "offsets"_a,
+           "size"_a, "end"_a,
+           nb::sig("def __init__(self, data: typing_extensions.Buffer, offsets: "
+                   "numpy.typing.NDArray[numpy.int64], size: "
+                   "collections.abc.Callable[[], int], end: int) -> None"))
+      .def("payload", payload_of, "number"_a, "verify"_a = true,
+           nb::sig("def payload(self, number: int, verify: bool = True) -> bytes | Fault | None"),
+           "Return the payload of a record, why there is none, or None where the file was cut.");
   module.def("payload_at", payload_at, "data"_a, "start"_a, "verify"_a = true,
              nb::sig("def payload_at(data: typing_extensions.Buffer, start: int, "
                      "verify: bool = True) -> bytes | Fault"),

@@ -288,8 +288,8 @@ class RowEncoder {
 
   nb::tuple take() {
     const InUse guard(in_use_);
-    nb::object data = nb::cast(to_array(std::move(framed_)));
-    return nb::make_tuple(data, nb::cast(to_array(std::move(ends_))));
+    nb::object data = to_array(std::move(framed_));
+    return nb::make_tuple(data, to_array(std::move(ends_)));
   }
 
  private:

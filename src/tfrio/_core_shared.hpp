@@ -12,11 +12,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <span>
 #include <thread>
+#include <type_traits>
 
 #include "tfrio/buffer.hpp"
 #include "tfrio/bytes.hpp"
+#include "tfrio/decoder.hpp"
 #include "tfrio/fault.hpp"
 #include "tfrio/framing.hpp"
 
@@ -80,24 +84,50 @@ inline std::size_t checked_start(std::int64_t start, Bytes data) {
   return static_cast<std::size_t>(start);
 }
 
-template <class T>
-using Array = nb::ndarray<nb::numpy, T, nb::c_contig>;
+/// The types of array items that the core hands out.
+enum class ItemType : std::uint8_t { uint8, float32, int64 };
 
-/// Return the values of `buffer` as an array of `shape` that owns the memory.
-template <class T, class From>
-Array<T> to_array(Buffer<From>&& buffer, std::initializer_list<std::size_t> shape) {
-  void* memory = buffer.release();
-  if (memory == nullptr) {  // NumPy wants an address even for no values
-    std::size_t least = 1;
-    memory = memory::enlarge(nullptr, 0, least);
-  }
-  nb::capsule owner(memory, [](void* p) noexcept { memory::release(p); });
-  return Array<T>(static_cast<T*>(memory), shape, owner);
+template <class T>
+constexpr ItemType item_type() {
+  if constexpr (std::is_same_v<T, float>) return ItemType::float32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return ItemType::int64;
+  static_assert(sizeof(T) == 1 || std::is_same_v<T, float> || std::is_same_v<T, std::int64_t>);
+  return ItemType::uint8;
 }
 
-/// Return the values of `buffer` as a flat array that owns the memory.
+using Shape = std::span<const std::size_t>;
+
+/// Get hold of NumPy; before any of the functions below.
+void import_numpy();
+
+/// Return a NumPy array over `memory`, which memory::release frees with the array.
+nb::object array_over(void* memory, ItemType type, Shape shape);
+
+/// Return a NumPy array of its own memory, not set, and in `memory` where that lies.
+nb::object new_array(ItemType type, Shape shape, void*& memory);
+
+/// Return a NumPy array over `memory`, which `owner` keeps.
+nb::object array_within(nb::handle owner, void* memory, ItemType type, Shape shape);
+
+/// Return a NumPy array of its own memory with a copy of the values at `values`.
+nb::object array_of(const void* values, ItemType type, Shape shape);
+
+/// Return the NumPy scalar at `value`.
+nb::object scalar_of(const void* value, ItemType type);
+
+/// Return the values of `buffer` as an array of `shape`: few are copied, many handed over.
+template <class T, class From>
+nb::object to_array(Buffer<From>&& buffer, std::initializer_list<std::size_t> shape) {
+  constexpr std::size_t kCopied = 2048;  // bytes; copying these is quicker than an owner
+  const Shape axes(shape.begin(), shape.size());
+  Buffer<From> taken = std::move(buffer);
+  if (taken.size() * sizeof(From) <= kCopied) return array_of(taken.data(), item_type<T>(), axes);
+  return array_over(taken.release(), item_type<T>(), axes);
+}
+
+/// Return the values of `buffer` as a flat array.
 template <class T>
-Array<T> to_array(Buffer<T>&& buffer) {
+nb::object to_array(Buffer<T>&& buffer) {
   const std::size_t size = buffer.size();
   return to_array<T, T>(std::move(buffer), {size});
 }
@@ -127,6 +157,13 @@ inline bool accepts_any(std::string_view utf8) {
   if (utf8 != "error") throw nb::value_error("utf8 must be \"error\" or \"accept\"");
   return false;
 }
+
+/// A feature asked for: (name, kind, count, place).
+using Asked = std::tuple<nb::bytes, int, std::int64_t, int>;
+
+/// Return a decoder of `features`; ValueError where they make no sense.
+std::unique_ptr<ExampleDecoder> make_decoder(const std::vector<Asked>& features, bool sequence,
+                                             bool discover, std::string_view utf8);
 
 /// Result of a feeding call.
 struct Feed {

@@ -9,6 +9,8 @@ worker process.
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ __all__ = [
     "StoredDataError",
     "TfrioError",
     "TfrioWarning",
+    "UnclosedWriterWarning",
     "UsageError",
     "from_fault",
     "many",
@@ -40,6 +43,15 @@ __all__ = [
 
 class TfrioWarning(UserWarning):
     """Warn about data that is usable but probably not what the user expects."""
+
+
+class UnclosedWriterWarning(TfrioWarning, ResourceWarning):
+    """Warn that a writer was forgotten, and its records with it."""
+
+
+if not sys.warnoptions:
+    # Python hides a ResourceWarning by default, but here records are lost.
+    warnings.simplefilter("default", UnclosedWriterWarning)
 
 
 class TfrioError(Exception):
@@ -326,6 +338,12 @@ def from_fault(
     }
     if fault.code in ("kind", "count", "unknown"):
         return _schema_error(fault, name, where, place)
+    if fault.code == "utf8":
+        return DecodeError(
+            f"a feature name is not UTF-8 (b'{name}', payload byte {fault.at}). {where}. Read it "
+            "with utf8='surrogateescape', or raw payloads with tfrio.read_records",
+            **place,
+        )
     inside = f" of feature '{name}'" if name else ""
     return DecodeError(
         f"the payload is not a well-formed tf.train.Example: {fault.reason}{inside} "

@@ -95,6 +95,12 @@ def test_many_names() -> None:
         (SEQUENCE, "sequence"),
         (b"\x12\x00", "sequence"),
         (example(x=ints([1])) + field(2, b"no list"), "example"),
+        (example(x=ints([1]) + field(9, b"later")), "example"),
+        (field(1, field(1, b"\x20\x07" + field(1, b"q") + field(2, ints([1])))), "example"),
+        (field(1, b"\x10\x07" + field(1, field(1, b"q") + field(2, ints([1])))), "example"),
+        (SEQUENCE[:-2] + b"ab" + field(2, b"\x10\x07"), "sequence"),
+        (field(1, b"hihi"), "other"),  # reads as fields that nobody knows, and nothing else
+        (field(2, b"hihi"), "other"),
         (b"\x08\x96\x01", "other"),
         (field(1, b"a string"), "other"),
         (b"plain text", "other"),

@@ -17,7 +17,7 @@ from tfrio.records.reader import read_records
 FILES = sorted(
     str(path.relative_to(REPOSITORY.parent / "shared"))
     for path in (REPOSITORY.parent / "shared" / "data").glob("[ew]*/**/*")
-    if path.is_file() and path.suffix != ".json"
+    if path.is_file() and path.suffix not in (".json", ".tfrindex")
 )
 # Whole files of thousands of records are compared in part: protobuf is slow.
 COMPARED = 400

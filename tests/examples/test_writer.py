@@ -138,6 +138,11 @@ def test_a_strange_name_is_refused(tmp_path: Path, name: object) -> None:
             writer.write({name: 1})  # type: ignore[dict-item]
         with pytest.raises(EncodeError, match="a feature's name"):
             writer.write_batch({name: [1]})  # type: ignore[dict-item]
+        with pytest.raises(EncodeError, match="valid Unicode.*utf8='surrogateescape'"):
+            writer.write({"né\udcff\n": 1})
+        with pytest.raises(EncodeError, match="valid Unicode"):
+            writer.write_batch({"\udc80": [1]})
+    with Writer(tmp_path / "a", utf8="surrogateescape") as writer:
         writer.write({"né\udcff\n": 1})
     assert list(next(read(tmp_path / "a", utf8="surrogateescape"))) == ["né\udcff\n"]
 
@@ -154,13 +159,13 @@ def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [{"x": 1}, {"x": [1, 2]}], ids=["gathered", "at once"])
-def test_a_forgotten_writer_warns_and_keeps_every_row(tmp_path: Path, row: dict[str, Any]) -> None:
+def test_a_forgotten_writer_warns_and_leaves_no_file(tmp_path: Path, row: dict[str, Any]) -> None:
     forgotten = [Writer(tmp_path / "a")]
     for _ in range(10):
         forgotten[0].write(row)
     with pytest.warns(ResourceWarning, match="never closed"):
         forgotten.clear()
-    assert len(payloads(tmp_path / "a")) == 10
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_close_twice_and_write_after_close(tmp_path: Path) -> None:

@@ -38,4 +38,18 @@ inline void store64(std::uint8_t* p, std::uint64_t value) {
   std::memcpy(p, &value, sizeof value);
 }
 
+/// Load the first cache lines of the spans that `span_of` returns for `first` up to `last`. Loads
+/// that do not depend on each other wait for the memory together; a prefetch instruction would be
+/// dropped where the address is not in the TLB, as it seldom is in a large mapping.
+template <class SpanOf>
+void touch(std::size_t first, std::size_t last, SpanOf span_of) {
+  std::uint8_t sum = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    const Bytes span = span_of(i);
+    if (!span.empty()) sum ^= span[0];
+    if (span.size() > 64) sum ^= span[64];
+  }
+  [[maybe_unused]] const volatile std::uint8_t loaded = sum;
+}
+
 }  // namespace tfrio

@@ -129,6 +129,7 @@ class Column {
   }
 
   ColumnArrays& arrays() { return arrays_; }
+  const ColumnArrays& arrays() const { return arrays_; }
 
  private:
   bool add_ordinary(Bytes feature);

@@ -55,6 +55,12 @@ class ExampleDecoder {
   /// Hand over the columns, in the order of the features; the decoder is empty afterwards.
   std::vector<ColumnArrays> take();
 
+  /// Forget the rows gathered; their memory stays for the next ones.
+  void forget();
+
+  /// Hand over the values of feature `i` alone; to be followed by forget().
+  Buffer<std::uint8_t> take_values(std::size_t i) { return std::move(columns_[i].arrays().values); }
+
   std::size_t size() const { return columns_.size(); }
   const Column& column(std::size_t i) const { return columns_[i]; }
 
@@ -68,6 +74,17 @@ class ExampleDecoder {
     std::exception_ptr error;
   };
 
+  /// Framed records in any order over several buffers.
+  struct Places {
+    std::span<const Bytes> buffers;
+    std::span<const std::int32_t> which;
+    std::span<const std::int64_t> starts;
+
+    std::size_t size() const { return starts.size(); }
+    /// Return the buffer of record `k` from its header on; nothing where that lies outside.
+    Bytes rest(std::size_t k) const;
+  };
+
   bool add_payload(Bytes payload, Fault& fault);
   bool add_feature(std::size_t i, Fault& fault);
   std::size_t add_record(Bytes data, std::size_t offset, const FrameOptions& options, Fault& fault);
@@ -77,6 +94,7 @@ class ExampleDecoder {
   bool add_ordinary_entry(Bytes name, Bytes value, Place place, std::size_t& found);
   bool add_span(Bytes payload, Fault& fault);
   std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
+  std::size_t add_scattered(const Places& places, std::size_t k, std::size_t most, bool verify);
   std::size_t add_rows(const Layout& layout, Bytes payloads, std::size_t n);
   bool add_large(Bytes payload, Fault& fault);
   void find_runs(Bytes payload);
@@ -103,6 +121,8 @@ class ExampleDecoder {
   std::uint64_t ordinary_stamp_ = 0;
   unsigned ordinary_failures_ = 0;  // payloads in a row that were not ordinary
   unsigned ordinary_pause_ = 0;     // payloads not to try
+  Buffer<std::uint8_t> gathered_;   // records from many places, side by side
+  std::size_t gathered_most_ = 1;   // records to gather next: as many as had one layout lately
   std::vector<Run> runs_;           // of the payload in hand, in the order in which they lie
   std::vector<bool> is_run_;        // by column
   std::vector<std::unique_ptr<ExampleDecoder>> helpers_;  // for other threads, kept over calls

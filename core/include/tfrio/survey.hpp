@@ -62,9 +62,10 @@ class SchemaScanner {
 /// Which message a payload is.
 enum class PayloadClass : std::uint8_t { example, sequence, other };
 
-/// Tell which message `payload` is by its content. An Example has well-formed features and nothing
-/// strange inside them; a SequenceExample has feature lists besides. An empty payload is an
-/// Example without features. Names need not be UTF-8: decoding says so more clearly.
+/// Tell which message `payload` is by its content. An Example has well-formed features, a
+/// SequenceExample has feature lists besides; fields that tf.train never had are stepped over, as
+/// protobuf does, but do not make a message alone. An empty payload is an Example without features.
+/// Names need not be UTF-8: decoding says so more clearly.
 PayloadClass classify(Bytes payload);
 
 }  // namespace tfrio

@@ -10,11 +10,11 @@ import numpy as np
 
 from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.codecs import encode_value
-from tfrio.examples.exact import Exactness, Stored, store
-from tfrio.examples.layout import wire_name
+from tfrio.examples.exact import Exactness, Stored, is_missing, store
 from tfrio.examples.wire import Encoders, Target, WireColumn, one_list, one_value
 
 if TYPE_CHECKING:
+    from tfrio.examples.infer import Utf8
     from tfrio.examples.schema import Feature, Kind, Place, Schema, SchemaLike
 
 __all__ = ["RowEncoder", "encode_example", "encode_sequence", "is_nested"]
@@ -95,12 +95,14 @@ class RowEncoder:
         strict: Refuse numbers that float32 changes noticeably.
         ragged: ``"split"`` stores a list of lists as ``NAME/values`` and ``NAME/lengths``.
         sequence_only: Whether all rows are SequenceExamples.
+        utf8: ``"surrogateescape"`` writes names that are no UTF-8 as they were read.
     """
 
     schema: Schema | None = None
     strict: bool = False
     ragged: Literal["error", "split"] = "error"
     sequence_only: bool = False
+    utf8: Utf8 = "strict"
     exactness: Exactness = field(init=False)
     kinds: dict[tuple[str, Place], Kind] = field(default_factory=dict)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -114,7 +116,7 @@ class RowEncoder:
         found: dict[Target, WireColumn] = {}
         for name, value in self._completed(row).items():
             feature = self.feature(name)
-            if value is None:
+            if is_missing(value):
                 self._absent(name, feature, found)
             elif feature is not None and feature.row_lengths:
                 self._put_split(name, value, feature.name or name, feature.row_lengths, found)
@@ -133,12 +135,12 @@ class RowEncoder:
         found: dict[Target, WireColumn] = {}
         for name, value in context.items():
             feature = self.feature(name)
-            if value is None:
+            if is_missing(value):
                 self._absent(name, feature, found)
             else:
                 self._put(name, self.stored(name, value, feature), feature, found)
         for name, steps in lists.items():
-            if steps is not None:
+            if not is_missing(steps):
                 self._put_list(name, steps, found)
         self._check_complete({**context, **lists})
         return found
@@ -156,7 +158,7 @@ class RowEncoder:
 
     def feature(self, name: str) -> Feature | None:
         """Return what the schema says of a feature, None without a schema."""
-        _check_name(name)
+        _check_name(name, self.utf8)
         if self.schema is None:
             return None
         if name not in self.schema:
@@ -219,7 +221,9 @@ class RowEncoder:
         made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
         known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
         kind = next((m.kind for m in made if m.kind != "unknown"), known)
-        kind = self.known_kind(wire, kind, "list")
+        # A list of no steps holds no kind: any writes the same bytes.
+        stepless = not made and kind == "unknown"
+        kind = "int64" if stepless else self.known_kind(wire, kind, "list")
         none = store([], name, self.exactness, kind=kind)
         made = [m if len(m.flat) else none for m in made]
         odd = next((m for m in made if m.kind != kind), None)
@@ -341,14 +345,19 @@ def _check_shape(name: str, made: Stored, feature: Feature) -> None:
         )
 
 
-def _check_name(name: Any) -> None:
-    """Refuse a name that no record can hold."""
+def _check_name(name: Any, utf8: Utf8) -> None:
+    """Refuse a name that no record can hold, or that readers refuse."""
     if not isinstance(name, str):
         raise EncodeError(f"a feature's name is text, not {name!r}")
+    if name.isascii():
+        return
     try:
-        wire_name(name)
+        name.encode("utf-8", utf8)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"a feature's name must be valid Unicode, not {name!r}") from error
+        raise EncodeError(
+            f"a feature's name must be valid Unicode, not {name!r}: readers refuse the record. "
+            "Rename it, or keep a name that was no UTF-8 with Writer(..., utf8='surrogateescape')"
+        ) from error
 
 
 def _missing(name: str) -> MissingFeatureError:

@@ -9,7 +9,7 @@ from tfrio import _core
 from tfrio.compression.source import usable_threads
 from tfrio.errors import DecodeError, TfrioError, UsageError
 from tfrio.examples.faults import decode_error
-from tfrio.examples.infer import NATIVE_UTF8, sample_stream
+from tfrio.examples.infer import NATIVE_UTF8, payload_fault, sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
 from tfrio.examples.notice import warn_user
 from tfrio.examples.sidecar import load_sidecar
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-__all__ = ["Chunk", "Engine", "Options", "native_decoder"]
+__all__ = ["Chunk", "Engine", "Options", "native_decoder", "native_features"]
 
 _FRAME = 16
 
@@ -187,28 +187,38 @@ class Engine:
         return self._stream
 
     def _check_first(self, stream: RecordStream) -> None:
-        """Learn the form from the first records, and refuse payloads that are no Example."""
+        """Refuse payloads that are no Example, and learn the form from the first that are."""
+        content = self._first_content(stream)
         if not self._form.ready:
-            seen = self._sample(stream)
-            self._form.learn(seen)
-        payload = _first_payload(stream)
+            self._form.learn(self._sample(stream))
         self._checked = True
-        if payload is None:
-            return
-        content = _core.classify(payload)
-        if content == "other":
-            raise DecodeError(
-                f"{stream.path}: the payload of record 0 ({len(payload)} bytes) is not a "
-                "tf.train.Example. Read raw payloads with tfrio.read_records",
-                path=stream.path,
-                record=0,
-            )
         if content == "sequence" and not self._form.sequence and not self._warned:
             self._warned = True
             warn_user(
                 f"{stream.path} holds SequenceExamples; the schema has no feature list, so all "
                 "feature lists are left out. Add them with place='list' to read them"
             )
+
+    def _first_content(self, stream: RecordStream) -> str | None:
+        """Say what the next payload is, stepping over what is no Example where that is asked."""
+        while (payload := _first_payload(stream)) is not None:
+            content = _core.classify(payload)
+            if content != "other":
+                return content
+            error = DecodeError(
+                f"{stream.path}: the payload of record {stream.records} ({len(payload)} bytes) is "
+                "not a tf.train.Example. Read raw payloads with tfrio.read_records",
+                path=stream.path,
+                record=stream.records,
+            )
+            self._step_over(stream, "wire", error)
+        return None
+
+    def _step_over(self, stream: RecordStream, code: str, error: TfrioError) -> None:
+        """Leave out the record at the start of the window, or raise."""
+        if self._options.errors == "raise":
+            raise error
+        self._policy.take(_unreadable(stream, code, error))
 
     def _ready_decoder(self, out: Mapping[int, Array] | None) -> Any:
         """Return a decoder for the form's layout; the one in use where that has not changed."""
@@ -226,14 +236,17 @@ class Engine:
         if fault.field:
             self._policy.take(recover(stream, fault))
             return False
-        error = decode_error(fault, stream, self._form.layout)
+        layout = self._form.layout
+        error = decode_error(fault, stream, layout)
         if fault.code in ("kind", "count", "unknown"):
             seen = self._sample(stream)
-            self._form.widen(fault, seen, error)
-            return True
-        if self._options.errors == "raise":
-            raise error
-        self._policy.take(_unreadable(stream, fault, error))
+            if seen.records:
+                self._form.widen(fault, seen, error)
+                return True
+            # The decoder stops at the first thing it did not expect; there is worse behind it.
+            fault = payload_fault(stream, utf8=self._options.utf8) or fault
+            error = decode_error(fault, stream, layout)
+        self._step_over(stream, fault.code, error)
         return False
 
     def _sample(self, stream: RecordStream) -> Observation:
@@ -259,11 +272,16 @@ class Engine:
 def native_decoder(form: Form, *, utf8: Utf8) -> Any:
     """Return a native decoder for the layout of a form."""
     return _core.ExampleDecoder(
-        [(s.name, s.kind, s.values, s.place) for s in form.layout.slots],
+        native_features(form),
         sequence=form.sequence,
         discover=form.discover,
         utf8=NATIVE_UTF8[utf8],
     )
+
+
+def native_features(form: Form) -> list[tuple[bytes, int, int, int]]:
+    """Return what a native decoder is asked for: name, kind, count and place of each feature."""
+    return [(s.name, s.kind, s.values, s.place) for s in form.layout.slots]
 
 
 def _first_payload(stream: RecordStream) -> memoryview | None:
@@ -282,7 +300,7 @@ def _filled(stream: RecordStream) -> bool:
     return not stream.final and stream.fill()
 
 
-def _unreadable(stream: RecordStream, fault: Any, error: TfrioError) -> Damage:
+def _unreadable(stream: RecordStream, code: str, error: TfrioError) -> Damage:
     """Step over a sound record whose payload is no Example, and say so."""
     start, first = stream.position, stream.records
     size = int.from_bytes(stream.buffer[:8], "little") + _FRAME
@@ -291,7 +309,7 @@ def _unreadable(stream: RecordStream, fault: Any, error: TfrioError) -> Damage:
         path=stream.path,
         record=first,
         offset=start,
-        code=fault.code,
+        code=code,
         field="payload",
         expected=None,
         got=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tfrio.errors import MissingFeatureError, TfrioError
+from tfrio.errors import FeatureKindError, MissingFeatureError, TfrioError
 from tfrio.examples.layout import KIND_NAMES, Layout, stored_name
 from tfrio.examples.notice import warn_user
 from tfrio.examples.observe import Observation, Seen
@@ -152,7 +152,7 @@ class Learned:
     def _change_kind(self, key: tuple[str, Place], fault: Any, error: TfrioError) -> None:
         seen = self._seen.features[key]
         if len(seen.kinds) > 1 and not self._switch:
-            raise error
+            raise _mixed(key[0], seen, KIND_NAMES[fault.got], error)
         self._kinds[key] = KIND_NAMES[fault.got]
         self._drop_hint(key[0])
 
@@ -213,3 +213,17 @@ class Learned:
             f"{happened} (record {error.record} of {error.path}). Pass a schema "
             "(tfrio.infer_schema) to fix the form of every column"
         )
+
+
+def _mixed(name: str, seen: Seen, kind: Kind, error: TfrioError) -> FeatureKindError:
+    """Return the error of a column whose records have two kinds, nobody having asked for one."""
+    before, first = next(iter(seen.kinds.items()))
+    return FeatureKindError(
+        f"feature '{name}' is {before} from record {first.record} of {first.path} on and {kind} in "
+        f"record {error.record} of {error.path}; a column has one kind. Read rows with tfrio.read, "
+        "or leave the feature out (features=[...])",
+        path=error.path,
+        record=error.record,
+        offset=error.offset,
+        feature=name,
+    )

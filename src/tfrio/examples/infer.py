@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from tfrio.examples.schema import Schema
     from tfrio.types import PathsLike
 
-__all__ = ["NATIVE_UTF8", "SAMPLE_RECORDS", "Utf8", "infer_schema", "observe", "sample_stream"]
+__all__ = [
+    "NATIVE_UTF8",
+    "SAMPLE_RECORDS",
+    "Utf8",
+    "infer_schema",
+    "observe",
+    "payload_fault",
+    "sample_stream",
+]
 
 Utf8: TypeAlias = Literal["strict", "surrogateescape"]
 # What the native core calls the two ways to treat feature names that are not UTF-8.
@@ -127,6 +135,17 @@ def sample_stream(
             seen = Observation()
             seen.add(scanner.result(), feed.records, path=stream.path, first=stream.records)
             return seen
+
+
+def payload_fault(stream: RecordStream, *, utf8: Utf8 = "strict") -> _core.Fault | None:
+    """Return what is wrong with the payload of the next record, None where nothing is.
+
+    Args:
+        stream: The stream; its window holds the record.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
+    """
+    scanner = _core.SchemaScanner(sequence=True, utf8=NATIVE_UTF8[utf8])
+    return scanner.feed(stream.buffer, 0, 1, verify=False, final=stream.final).fault
 
 
 def _scan_window(stream: RecordStream, room: int, *, verify: bool, utf8: Utf8) -> Observation:

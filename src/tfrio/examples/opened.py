@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from tfrio.examples.observe import Observation
 from tfrio.examples.rows import batch_rows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import load_sidecar
+from tfrio.examples.single import RowByRow, row_decoder
 from tfrio.records.reader import RecordStream
 from tfrio.records.sequence import RecordSequence
 from tfrio.storage import at_fork
@@ -105,6 +107,7 @@ class ExampleSequence(Sequence[dict[str, Any]]):
         self._forms: dict[bool, Form] = {}
         self._decoder: Any = None
         self._decoder_for: Any = None
+        self._row_decoder: RowByRow | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"records": self.records, "schema": self.schema, "_features": self._features}
@@ -131,9 +134,21 @@ class ExampleSequence(Sequence[dict[str, Any]]):
             CorruptRecordError: A record is damaged.
             SchemaError: A record does not fit the schema.
         """
-        if isinstance(which, slice | Sequence | np.ndarray):
-            return self._rows(self._numbers(which))
-        return self._rows(self.records.numbers([which]))[0]
+        if not isinstance(which, int):  # nearly always is one; the rest costs time
+            try:
+                which = operator.index(which)  # type: ignore[arg-type]
+            except TypeError:
+                return self._rows(self._numbers(which))  # type: ignore[arg-type]
+        file, record = self.records.place(which)
+        verify = self.records.verify
+        with self._lock:
+            decoder = self._row_decoder or self._ready_row_decoder()
+            mapped = file.record_map
+            if mapped is not None:
+                row = decoder.row_of(mapped, record, verify)
+            else:
+                row = decoder.row(*file.frame(record), verify)
+        return self._rows(self.records.numbers([which]))[0] if row is None else row
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield all rows in order."""
@@ -244,6 +259,12 @@ class ExampleSequence(Sequence[dict[str, Any]]):
             self._decoder = native_decoder(form, utf8="strict")
         return self._decoder
 
+    def _ready_row_decoder(self) -> RowByRow:
+        """Return what decodes single records under the present layout."""
+        form = self._form(switch=True)
+        self._row_decoder = row_decoder(form, bound=self.schema is not None, utf8="strict")
+        return self._row_decoder
+
     def _widen(self, form: Form, fault: Any, number: int, buffer: memoryview) -> None:
         file, record = self.records.file_of(number)
         at = _At(file.path, record, file.offset(record), buffer)
@@ -254,9 +275,12 @@ class ExampleSequence(Sequence[dict[str, Any]]):
             raise error
         scanner = _core.SchemaScanner(sequence=True)
         feed = scanner.feed(buffer, 0, 1, verify=False, final=True)
+        if feed.fault is not None:  # the decoder stopped before what is really wrong
+            raise decode_error(feed.fault, at, form.layout)
         seen = Observation()
         seen.add(scanner.result(), feed.records, path=at.path, first=record)
         form.widen(fault, seen, error)
+        self._row_decoder = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,10 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
         are ``bytes`` or a list of them, feature lists are lists of steps or, with a fixed step
         shape, one array (steps, ...). Arrays share the batch's memory.
     """
-    columns = [_values(column, unwrap=not bound) for column in batch.values()]
+    columns = [
+        _values(column, unwrap=not bound and schema[key].place == "context")
+        for key, column in batch.items()
+    ]
     if not columns:
         return [{} for _ in range(batch.rows)]
     keys = tuple(batch)

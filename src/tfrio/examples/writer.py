@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
 from tfrio.errors import EncodeError, UsageError
 from tfrio.examples.batches import BatchEncoder
 from tfrio.examples.encode import RowEncoder
+from tfrio.examples.infer import Utf8
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import noted_schema, save_sidecar
@@ -44,7 +44,7 @@ class Writer(Closing):
         mode: ``"w"`` replaces an existing file, ``"x"`` refuses to, ``"a"`` appends to one after
             checking it.
         compression: ``"none"``, ``"gzip"`` or ``"zlib"``; None means gzip for names ending ``.gz``.
-        level: 1 to 3 fast, 4 to 9 small and slow.
+        level: 1 (fast) to 9 (small).
         sequence: Write SequenceExamples: features with lists inside become feature lists. A schema
             with feature lists implies it.
         strict: Refuse numbers that float32 changes noticeably, instead of warning once.
@@ -52,6 +52,8 @@ class Writer(Closing):
             ``NAME/values`` and ``NAME/lengths``.
         sort: Write features in the order of their names, so that equal rows give equal bytes;
             otherwise in the order of the row.
+        utf8: ``"surrogateescape"`` writes feature names that are no UTF-8 as a reader with the
+            same option gave them; by default they are refused, as readers refuse them.
         sidecar: Note what records cannot say of themselves (arrays with several axes, say) in
             ``FILE.schema.json``, where there is anything to note; local files only.
         block_size: Uncompressed bytes in a gzip block.
@@ -75,6 +77,7 @@ class Writer(Closing):
         strict: bool = False,
         ragged: RaggedMode = "error",
         sort: bool = True,
+        utf8: Utf8 = "strict",
         sidecar: bool = True,
         block_size: int = BLOCK_SIZE,
         threads: int | None = None,
@@ -82,9 +85,13 @@ class Writer(Closing):
     ) -> None:
         if ragged not in get_args(RaggedMode):
             raise UsageError(f"ragged must be 'error' or 'split', got {ragged!r}")
+        if utf8 not in get_args(Utf8):
+            raise UsageError(f"utf8 must be 'strict' or 'surrogateescape', got {utf8!r}")
         made = None if schema is None else Schema.of(schema)
         self.sequence = sequence or (made is not None and made.sequence)
-        self._rows = RowEncoder(made, strict=strict, ragged=ragged, sequence_only=self.sequence)
+        self._rows = RowEncoder(
+            made, strict=strict, ragged=ragged, sequence_only=self.sequence, utf8=utf8
+        )
         self._batches = BatchEncoder(self._rows)
         self._pending = PendingRows(self._rows)
         self._encoders = Encoders(sort=sort)
@@ -179,7 +186,8 @@ class Writer(Closing):
             UsageError: The writer is closed.
         """
         self._check_open()
-        masks = present if present is not None else getattr(columns, "present", {})
+        own = getattr(columns, "present", {})  # of a Batch, which may have lost columns since
+        masks = present if present is not None else {k: own[k] for k in own if k in columns}
         rows, encoded = self._named(self._batches.columns, columns, masks)
         self._drain()
         for count, part in pieces(rows, encoded):
@@ -231,13 +239,10 @@ class Writer(Closing):
         self._out.abort()
 
     def __del__(self) -> None:
-        """Close a forgotten writer, with a warning; the rows that wait are not lost."""
+        """Give up a forgotten writer, with a warning."""
         out = getattr(self, "_out", None)
         if out is not None and not out.closed:
-            warnings.warn(
-                f"{self.path}: a writer was never closed; use `with`", ResourceWarning, stacklevel=2
-            )
-            self.close()
+            self.forgotten(self.path, self.records)
 
     def _check_open(self) -> None:
         if self._out.closed:

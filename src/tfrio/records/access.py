@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrio.compression.blocks import Header
+    from tfrio.compression.inflate import Piece
     from tfrio.storage import BinaryReader
     from tfrio.types import PathLike
 
@@ -96,10 +97,13 @@ class MappedFrames:
         self._path = os.fspath(path)
         self._end = index.data_size
         self._map: Any = b""
+        self.records: _core.RecordMap | None = None
         if index.data_size:
             with contextlib.closing(open_read(path)) as file:
                 number = file.fileno()  # type: ignore[attr-defined]
                 self._map = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
+            if len(self._map) >= self._end:
+                self.records = _core.RecordMap(self._map, offsets, self._map.size, self._end)
 
     def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
         """Return the whole mapping and header offsets in it."""
@@ -107,12 +111,6 @@ class MappedFrames:
         if self._end and self._map.size() < self._end:
             raise IndexFileError(f"{self._path} was cut short since it was opened")
         return self._map, self._offsets[start:stop]
-
-    def one(self, record: int) -> tuple[Any, int]:
-        """Return the mapping and the offset of one record's header."""
-        if self._map.size() < self._end:
-            raise IndexFileError(f"{self._path} was cut short since it was opened")
-        return self._map, int(self._offsets[record])
 
 
 class RangeFrames:
@@ -137,7 +135,7 @@ class BlockFrames:
         assert index.blocks is not None
         self._reader = reader
         self._blocks = index.blocks
-        self._held: OrderedDict[int, tuple[bytes, _Int64]] = OrderedDict()
+        self._held: OrderedDict[int, tuple[Piece, _Int64]] = OrderedDict()
         self._lock = threading.Lock()
 
     def block_of(self, record: int) -> int:
@@ -155,7 +153,7 @@ class BlockFrames:
         starts = np.concatenate([s + b for (_, s), b in zip(pieces, base.tolist(), strict=True)])
         return b"".join(data for data, _ in pieces), starts[skip : skip + stop - start]
 
-    def _block(self, number: int) -> tuple[bytes, _Int64]:
+    def _block(self, number: int) -> tuple[Piece, _Int64]:
         with self._lock:
             if number in self._held:
                 self._held.move_to_end(number)
@@ -167,7 +165,7 @@ class BlockFrames:
                 self._held.popitem(last=False)
         return block
 
-    def _inflate(self, number: int) -> tuple[bytes, _Int64]:
+    def _inflate(self, number: int) -> tuple[Piece, _Int64]:
         begin, end = (int(v) for v in self._blocks.stored[number : number + 2])
         stored = self._reader.read_at(begin, end - begin)
         name = self._reader.name
@@ -204,7 +202,6 @@ class PointFrames:
         self._reader = reader
         self._index = index
         self._offsets = offsets
-        self._lock = threading.Lock()
 
     def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
         """Inflate up to the end of the run, keeping only the run."""
@@ -214,13 +211,12 @@ class PointFrames:
         number = points.before(first)
         at = int(points.data[number]) if number >= 0 else 0
         parts: list[bytes] = []
-        with self._lock:
-            for piece in inflate_from(self._reader, self._index.compression, points, number):
-                if at + len(piece) > first:
-                    parts.append(piece[max(first - at, 0) : end - at])
-                at += len(piece)
-                if at >= end:
-                    break
+        for piece in inflate_from(self._reader, self._index.compression, points, number, end):
+            if at + len(piece) > first:
+                parts.append(piece[max(first - at, 0) : end - at])
+            at += len(piece)
+            if at >= end:
+                break
         return b"".join(parts), self._offsets[start:stop] - first
 
 
@@ -250,6 +246,8 @@ class RecordFile(Closing):
 
     def forked(self) -> None:
         """Begin anew, nothing open."""
+        #: Single records of a mapped file, the quickest way to them; None until it is mapped.
+        self.record_map: _core.RecordMap | None = None
         self._frames: Frames | None = None
         self._reader: BinaryReader | None = None
         self._lock = threading.Lock()
@@ -317,11 +315,8 @@ class RecordFile(Closing):
         Returns:
             A buffer, and the offset in it of the record's header. CRCs are not checked.
         """
-        frames = self._opened()
-        if isinstance(frames, MappedFrames):
-            return frames.one(record)
-        buffer, starts = frames.get(record, record + 1)
-        return buffer, int(starts[0])
+        buffer, starts = (self._frames or self._opened()).get(record, record + 1)
+        return buffer, starts.item(0)
 
     def offset(self, record: int) -> int:
         """Return where a record's header lies in the uncompressed data, in bytes."""
@@ -347,7 +342,9 @@ class RecordFile(Closing):
         index = self._index
         if self.mapped:
             assert index.offsets is not None
-            return MappedFrames(self.path, index, index.offsets)
+            frames = MappedFrames(self.path, index, index.offsets)
+            self.record_map = frames.records
+            return frames
         self._reader = open_read(self.path)
         if index.blocks is not None:
             return BlockFrames(self._reader, index)
@@ -361,7 +358,7 @@ class RecordFile(Closing):
         with self._lock:
             if self._reader is not None:
                 self._reader.close()
-            self._frames = self._reader = None
+            self._frames = self._reader = self.record_map = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the path and the index, no handles."""

@@ -98,7 +98,7 @@ class RecordSequence(Sequence[bytes]):
             number = operator.index(which)  # type: ignore[arg-type]
         except TypeError:
             return self.read(self._several(which))  # type: ignore[arg-type]
-        return self._one(self._number(number))
+        return self._one(number)
 
     def _several(self, which: slice | Sequence[int] | _Int64) -> _Int64:
         if isinstance(which, slice):
@@ -109,11 +109,6 @@ class RecordSequence(Sequence[bytes]):
         """Yield all payloads in order, a stretch at a time."""
         for begin in range(0, len(self), 1024):
             yield from self[begin : begin + 1024]
-
-    def _number(self, number: int) -> int:
-        if not -self._count <= number < self._count:
-            raise IndexError(f"record {number} asked of {self._count}")
-        return number + self._count if number < 0 else number
 
     def numbers(self, which: Sequence[int] | _Int64) -> _Int64:
         """Check record numbers; negative ones count from the end.
@@ -134,34 +129,39 @@ class RecordSequence(Sequence[bytes]):
             raise IndexError(f"record {int(wrong[0])} asked of {count}")
         return np.where(numbers < 0, numbers + count, numbers)
 
+    def place(self, number: int) -> tuple[RecordFile, int]:
+        """Return the file of a record and the record's number in it.
+
+        Args:
+            number: Of the record in the sequence; a negative one counts from the end.
+
+        Raises:
+            IndexError: There is no such record.
+        """
+        if not -self._count <= number < self._count:
+            raise IndexError(f"record {number} asked of {self._count}")
+        return self.file_of(number + self._count if number < 0 else number)
+
     def file_of(self, number: int) -> tuple[RecordFile, int]:
-        """Return the file of a record and the record's number in it."""
+        """Return the same for a number from 0 that is known to be one."""
+        if len(self._bounds) == 1:
+            return self.files[0], number
         which = bisect.bisect_right(self._bounds, number)
         file = self.files[which]
         return file, number - self._bounds[which] + file.count
 
-    def frame(self, number: int) -> tuple[Any, int]:
-        """Get the frame of one record.
-
-        Args:
-            number: From 0, not negative.
-
-        Returns:
-            A buffer, and the offset in it of the record's header; CRCs are not checked.
-        """
-        file, record = self.file_of(number)
-        return file.frame(record)
-
     def _one(self, number: int) -> bytes:
-        file, record = self.file_of(number)
-        buffer, start = file.frame(record)
-        payload = _core.payload_at(buffer, start, self.verify)
+        file, record = self.place(number)
+        mapped = file.record_map
+        payload = None if mapped is None else mapped.payload(record, self.verify)
+        if payload is None:
+            payload = _core.payload_at(*file.frame(record), self.verify)
         if isinstance(payload, bytes):
             return payload
-        raise self._fault(payload, number)
+        raise self._fault(payload, file, record)
 
-    def _fault(self, fault: _core.Fault, number: int) -> TfrioError:
-        file, record = self.file_of(number)
+    @staticmethod
+    def _fault(fault: _core.Fault, file: RecordFile, record: int) -> TfrioError:
         return from_fault(fault, path=file.path, record=record, offset=file.offset(record))
 
     def locate(self, numbers: _Int64) -> Located:
@@ -208,7 +208,7 @@ class RecordSequence(Sequence[bytes]):
             located.buffers, located.which, located.starts, self.verify
         )
         if fault is not None:
-            raise self._fault(fault, int(numbers[fault.record]))
+            raise self._fault(fault, *self.file_of(int(numbers[fault.record])))
         return payloads
 
     def close(self) -> None:

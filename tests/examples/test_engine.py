@@ -1,0 +1,58 @@
+"""Pulling records through the decoder: payloads that are no Example, first or later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.payloads import field
+from tests.examples.helpers import example, parse, put
+from tfrio.errors import DecodeError, TfrioWarning
+from tfrio.examples.decode import read, read_batches
+from tfrio.examples.opened import open as tfrio_open
+from tfrio.examples.schema import Feature
+from tfrio.records.damage import DamageReport
+
+
+def test_first_payloads_that_are_no_examples_can_be_skipped(tmp_path: Path) -> None:
+    good = example({"x": [1]})
+    path = put(tmp_path / "a", b"\xff\xff", field(1, b"hihi"), good, b"\xff\xff", good)
+    with pytest.raises(DecodeError, match="record 0"):
+        list(read(path))
+    report = DamageReport()
+    with pytest.warns(TfrioWarning, match="skipped 3 damaged"):
+        rows = list(read(path, errors="skip", report=report))
+    assert [row["x"].tolist() for row in rows] == [[1], [1]]
+    assert [damage.record for damage in report.damages] == [0, 1, 3]
+    with pytest.warns(TfrioWarning, match="skipped 3 damaged"):
+        (batch,) = read_batches(path, 8, errors="skip", schema={"x": Feature("int64", ())})
+    assert batch["x"].tolist() == [1, 1]
+
+
+def test_fields_that_tf_train_never_had_are_stepped_over_from_the_first_record_on(
+    tmp_path: Path,
+) -> None:
+    entry = field(1, b"q") + field(2, field(3, field(1, b"\x01")) + b"\x20\x00")
+    payload = field(1, field(1, entry) + b"\x10\x05") + field(9, b"later")
+    assert parse(payload) == {"q": ("int64_list", [1])}
+    # Inside an entry Python's protobuf drops the entry, that of C++ and TensorFlow only the field.
+    inside = field(1, field(1, entry + field(7, b"new")))
+    for first in (payload, inside):
+        path = put(tmp_path / "a", first, payload)
+        assert [row["q"].tolist() for row in read(path)] == [[1], [1]]
+
+
+def test_a_malformed_payload_with_a_new_feature_is_told_as_malformed(tmp_path: Path) -> None:
+    good = example({"a": [1]})
+    bad = bytes.fromhex("0a0f0a0d0a016212081a060a0480808080")  # a cut varint in feature 'b'
+    path = put(tmp_path / "a", good, bad, good)
+    with pytest.raises(DecodeError, match="varint.*feature 'b'.*record 1"):
+        list(read(path))
+    with pytest.raises(DecodeError, match="varint.*feature 'b'.*record 1"):
+        tfrio_open(path, index="memory")[1]
+    with pytest.warns(TfrioWarning, match="skipped 1 damaged"):
+        assert len(list(read(path, errors="skip"))) == 2
+    with pytest.warns(TfrioWarning, match="skipped 1 damaged"):
+        (batch,) = read_batches(path, 5, errors="skip")
+    assert batch.rows == 2
