@@ -29,7 +29,16 @@ WHERE = ("--assets", "projects/me/assets", "--uri", "gs://bucket/maps/")
 
 
 def test_a_manifest_names_files_bands_and_properties(cli, folder: Path) -> None:
-    options = ("--pyramiding", "MODE", "--nodata", "255", "--property", "season=dry")
+    options = (
+        "--pyramiding",
+        "MODE",
+        "--nodata",
+        "255",
+        "--property",
+        "season=dry",
+        "--property",
+        "run=7",
+    )
     done = cli("upload-manifest", folder, *WHERE, *options)
     assert done.code == 0
     assert done.out.startswith("earthengine upload image --manifest ")
@@ -42,7 +51,7 @@ def test_a_manifest_names_files_bands_and_properties(cli, folder: Path) -> None:
     ]
     assert manifest["pyramidingPolicy"] == "MODE"
     assert manifest["missingData"] == {"values": [255.0]}
-    assert manifest["properties"] == {"season": "dry"}
+    assert manifest["properties"] == {"season": "dry", "run": 7}
 
 
 def test_what_cannot_be_uploaded_leaves_with_1(cli, folder: Path) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.geo.predictions import MIX_A, tile, write
+from tests.geo.predictions import AFFINE, GEO_A, MIX_A, tile, write
 from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.geo import array_source, export_image
 from tfrio.geo.assemble_upload import upload_manifest, upload_manifests
 from tfrio.geo.mixer import write_mixer
 
@@ -47,7 +48,7 @@ def check(manifest: dict[str, Any]) -> None:
 
 def export(folder: Path, prefix: str, shards: int = 2, *, mixer: bool = True) -> None:
     for shard in range(shards):
-        rows = [{"class": tile(shard).ravel(), "p": np.zeros(12, np.float32)}]
+        rows = [{"class": tile(shard).ravel(), "p": np.zeros(12, np.float32)}] * 2
         write(folder / f"{prefix}-{shard:05d}.tfrecord.gz", rows)
     if mixer:
         write_mixer(folder / f"{prefix}-mixer.json", MIX_A)
@@ -113,24 +114,86 @@ def test_one_manifest() -> None:
     check(manifest)
     assert manifest["maskBands"] == [{"tilesetId": "ts"}]
     assert "bands" not in manifest
-    each = upload_manifest("a", ["p.tfrecord"], mixer="m.json", nodata=[0, 255])
+    each = upload_manifest(ASSETS, ["gs://b/p.tfrecord"], mixer="gs://b/m.json", nodata=[0, 255])
     assert each["missingData"] == {"values": [0, 255]}
 
 
 def test_names_the_service_does_not_know_are_warned_of() -> None:
     with pytest.warns(TfrioWarning, match=r"gs://b/pred\.tfr: Earth Engine takes files as shards"):
-        upload_manifest("a", ["gs://b/pred.tfr"], mixer="m.json")
+        upload_manifest(ASSETS, ["gs://b/pred.tfr"], mixer="gs://b/m.json")
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"nodata": 0, "last_band_alpha": True}, "exclude each other"),
-        ({"pyramiding": "MAX"}, "MEAN, MODE or SAMPLE"),
+        ({"pyramiding": "MEANS"}, "one of MEAN, MODE, SAMPLE, MIN, MAX, MEDIAN; got 'MEANS'"),
         ({"uris": []}, "no file to upload"),
+        ({"uris": ["s3://b/p.tfrecord"]}, "s3://b/p.tfrecord: Earth Engine takes files from Cloud"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], text: str) -> None:
-    uris = options.pop("uris", ["p.tfrecord"])
+    uris = options.pop("uris", ["gs://b/p.tfrecord"])
     with pytest.raises(UsageError, match=text):
-        upload_manifest("a", uris, mixer="m.json", **options)
+        upload_manifest(ASSETS, uris, mixer="gs://b/m.json", **options)
+
+
+@pytest.mark.parametrize(
+    ("asset", "name"),
+    [
+        ("projects/p/assets/a/b", "projects/p/assets/a/b"),
+        ("users/me/map", "projects/earthengine-legacy/assets/users/me/map"),
+        ("projects/old/map", "projects/earthengine-legacy/assets/projects/old/map"),
+        ("maps/a", None),
+        ("projects/p", None),
+        ("users//a", None),
+    ],
+)
+def test_names_of_assets(asset: str, name: str | None) -> None:
+    if name is None:
+        with pytest.raises(UsageError, match="no asset of Earth Engine. Write projects/PROJECT"):
+            upload_manifest(asset, ["gs://b/p.tfrecord"], mixer="gs://b/m.json")
+        return
+    manifest = upload_manifest(asset, ["gs://b/p.tfrecord"], mixer="gs://b/m.json")
+    assert manifest["name"] == name
+
+
+def test_records_that_do_not_go_with_mixer_or_bands(tmp_path: Path) -> None:
+    export(tmp_path, "few", shards=1)
+    export(tmp_path, "good")
+    write(tmp_path / "part.tfrecord", [{"b": tile(i).ravel(), "patch_index": i} for i in range(4)])
+    options = {"assets": ASSETS, "uri": URI, "mixer": str(tmp_path / "good-mixer.json")}
+    few, part = upload_manifests(tmp_path, **options).problems  # type: ignore[arg-type]
+    assert "few-mixer.json says 4 patches, the files hold 2" in few
+    assert "records carry patch_index, which Earth Engine takes for a band" in part
+    named = upload_manifests(tmp_path, bands=["x"], **options).problems  # type: ignore[arg-type]
+    assert "1 band names for the 2 features class, p" in named[1]
+
+
+def test_a_mask_is_no_band(tmp_path: Path) -> None:
+    export(tmp_path, "a")
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI, last_band_alpha=True)
+    (manifest,) = plan.manifests.values()
+    assert [band["id"] for band in manifest["bands"]] == ["class"]
+    assert manifest["maskBands"] == [{"tilesetId": "ts"}]
+
+
+def test_files_passed_over_are_warned_of(tmp_path: Path) -> None:
+    export(tmp_path, "a")
+    write(tmp_path / "d.tfr", [{"b": tile(0).ravel()}])
+    with pytest.warns(TfrioWarning, match=r"d\.tfr: Earth Engine takes files as shards"):
+        upload_manifests(tmp_path, assets=ASSETS, uri=URI)
+
+
+def test_exports_with_names_of_cloud_storage(tmp_path: Path) -> None:
+    source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
+    for prefix, size in (("one", 1 << 20), ("many", 150)):
+        export_image(source, tmp_path / prefix, patch=(4, 3), naming="gcs", max_file_size=size)
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI)
+    assert not plan.problems
+    many, one = plan.manifests.values()
+    assert one["tilesets"][0]["sources"][0]["uris"] == [f"{URI}/one.tfrecord.gz", f"{URI}/one.json"]
+    uris = many["tilesets"][0]["sources"][0]["uris"]
+    assert uris[0] == f"{URI}/many00000.tfrecord.gz"
+    assert uris[-1] == f"{URI}/manymixer.json"
+    assert len(uris) > 2

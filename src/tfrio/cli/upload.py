@@ -21,12 +21,12 @@ __all__ = ["upload_manifest_command"]
 @click.option("--bands", help="New band names, separated by commas.")
 @click.option(
     "--pyramiding",
-    type=click.Choice(["MEAN", "MODE", "SAMPLE"]),
+    type=click.Choice(["MEAN", "MODE", "SAMPLE", "MIN", "MAX", "MEDIAN"]),
     default="MEAN",
     show_default=True,
     help="How pixels are summed up; MODE for classes.",
 )
-@click.option("--nodata", type=NUMBERS, help="Value that means missing, one or one a band.")
+@click.option("--nodata", type=NUMBERS, help="Value that means missing in every band, or several.")
 @click.option("--last-band-alpha", is_flag=True, help="The last band is the mask.")
 @setting("--property", "Property of the assets.")
 @click.option("--start-time", help="Begin of the time the assets show, ISO 8601.")
@@ -44,7 +44,7 @@ def upload_manifest_command(folder: str, *, as_json: bool, **options: Any) -> No
     from tfrio.geo.assemble_upload import upload_manifests
 
     options["bands"] = names(options["bands"])
-    options["properties"] = as_mapping(options.pop("property"))
+    options["properties"] = as_mapping(options.pop("property"), _number)
     plan = upload_manifests(folder, **options)
     if as_json:
         emit_json(plan.as_dict())
@@ -52,3 +52,15 @@ def upload_manifest_command(folder: str, *, as_json: bool, **options: Any) -> No
         click.echo(str(plan))
     if plan.problems:
         raise SystemExit(1)
+
+
+def _number(text: str) -> float | str:
+    """Return a number where a text is one; properties are compared as what they are."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from tfrio import storage
 from tfrio.errors import GeoError, TfrioWarning, UsageError
 from tfrio.examples.infer import infer_schema
-from tfrio.geo.naming import ExportNames, group_exports
-from tfrio.records.names import base_name
+from tfrio.geo.mixer import read_mixer
+from tfrio.geo.naming import ExportNames, group_exports, parse_shard_name
+from tfrio.records.access import RecordFile
+from tfrio.records.names import base_name, is_record_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pyramiding", "UploadPlan", "upload_manifest", "upload_manifests"]
 
-Pyramiding: TypeAlias = Literal["MEAN", "MODE", "SAMPLE"]
+Pyramiding: TypeAlias = Literal["MEAN", "MODE", "SAMPLE", "MIN", "MAX", "MEDIAN"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,14 @@ def upload_manifest(
     """Describe one upload.
 
     Args:
-        asset: Id of the asset: ``projects/PROJECT/assets/NAME``.
+        asset: Id of the asset: ``projects/PROJECT/assets/NAME``, or ``users/USER/NAME``.
         uris: ``gs://`` addresses of the prediction files, in order.
         mixer: Address of the mixer.
         bands: New band names, in the order of the features; None keeps the features' names.
-        pyramiding: How pixels are summed up: ``"MEAN"``, ``"MODE"`` (classes) or ``"SAMPLE"``.
-        nodata: Value that means missing, one for all bands or one for each.
-        last_band_alpha: Whether the last band is the mask.
+        pyramiding: How pixels are summed up: ``"MEAN"``, ``"MODE"`` (classes), ``"SAMPLE"``,
+            ``"MIN"``, ``"MAX"`` or ``"MEDIAN"``.
+        nodata: Value, or several, that mean missing in every band.
+        last_band_alpha: Whether the last band is the mask, which then is none of ``bands``.
         properties: Properties of the asset.
         start_time: Begin of the time it shows, ISO 8601.
         end_time: Its end.
@@ -86,17 +89,22 @@ def upload_manifest(
         The manifest.
 
     Raises:
-        UsageError: Nodata and an alpha band together, or an unknown policy.
+        UsageError: Nodata and an alpha band together, an unknown policy, or names that are no
+            asset or no ``gs://`` address.
     """
     if pyramiding not in get_args(Pyramiding):
-        raise UsageError(f"pyramiding must be MEAN, MODE or SAMPLE; got {pyramiding!r}")
+        known = ", ".join(get_args(Pyramiding))
+        raise UsageError(f"pyramiding must be one of {known}; got {pyramiding!r}")
     if nodata is not None and last_band_alpha:
         raise UsageError("nodata and last_band_alpha exclude each other: give one of them")
     if not uris:
         raise UsageError(f"{asset}: no file to upload")
+    for uri in (*uris, mixer):
+        if not uri.startswith("gs://"):
+            raise UsageError(f"{uri}: Earth Engine takes files from Cloud Storage only: gs://...")
     _warn_of_names(uris)
     manifest: dict[str, Any] = {
-        "name": asset,
+        "name": _asset_name(asset),
         "tilesets": [{"id": "ts", "sources": [{"uris": [*uris, mixer]}]}],
         "pyramidingPolicy": pyramiding,
     }
@@ -112,6 +120,20 @@ def upload_manifest(
         manifest["maskBands"] = [{"tilesetId": "ts"}]
     optional = {"properties": properties, "startTime": start_time, "endTime": end_time}
     return manifest | {key: value for key, value in optional.items() if value}
+
+
+def _asset_name(asset: str) -> str:
+    """Return the name by which a manifest calls an asset."""
+    folder, *rest = asset.split("/")
+    if folder not in ("projects", "users") or len(rest) < 2 or not all(rest):
+        raise UsageError(
+            f"{asset}: no asset of Earth Engine. Write projects/PROJECT/assets/NAME, or "
+            "users/USER/NAME"
+        )
+    if folder == "projects" and rest[1] == "assets":
+        return asset
+    # The manifest guide: assets of users and of old projects go by this name.
+    return f"projects/earthengine-legacy/assets/{asset}"
 
 
 def _warn_of_names(uris: Sequence[str]) -> None:
@@ -149,7 +171,8 @@ def upload_manifests(
             files' prefix.
         uri: ``gs://`` folder that the files are, or will be, copied to.
         out: Folder for the JSON files; the same folder by default.
-        mixer: Name of the mixer for all sets that have none of their own, as predictions do.
+        mixer: The mixer for all sets that have none of their own, as predictions do; it lies in
+            the folder.
         bands: New band names; None keeps the features' names.
         pyramiding: See ``upload_manifest``.
         nodata: See ``upload_manifest``.
@@ -166,6 +189,8 @@ def upload_manifests(
     """
     names = [base_name(entry.path) for entry in storage.list_folder(os.fspath(folder))]
     exports = group_exports(names)
+    _warn_of_names([n for n in names if is_record_name(n) and parse_shard_name(n) is None])
+    mixer = None if mixer is None else _within(os.fspath(folder), mixer)
     if not exports:
         raise GeoError(f"{folder}: no TFRecord file here. Give the folder of the predictions")
     target = Path(os.fspath(out if out is not None else folder))
@@ -174,6 +199,8 @@ def upload_manifests(
     for export in exports:
         own = export.mixer or mixer
         problem = _problem(export, own, names, os.fspath(folder))
+        found = [] if problem else _features(Path(os.fspath(folder)), export, last_band_alpha)
+        problem = problem or _misfit(export, Path(os.fspath(folder)), own, found, bands)
         if problem or own is None:
             problems.append(problem)
             continue
@@ -183,7 +210,7 @@ def upload_manifests(
             f"{assets.rstrip('/')}/{prefix}",
             [f"{place}/{name}" for name in export.shards],
             mixer=f"{place}/{own}",
-            bands=bands or _features(Path(os.fspath(folder)) / export.shards[0]),
+            bands=bands or found,
             pyramiding=pyramiding,
             nodata=nodata,
             last_band_alpha=last_band_alpha,
@@ -198,16 +225,49 @@ def upload_manifests(
     return UploadPlan(manifests, tuple(problems))
 
 
-def _features(shard: Path) -> list[str]:
-    """Return the features of a shard's first record, which become the bands."""
-    return list(infer_schema(shard, sample=1))
+def _within(folder: str, mixer: str) -> str:
+    """Return the name of a mixer that is given with its folder."""
+    same = os.path.normpath(os.path.dirname(mixer)) == os.path.normpath(folder)  # noqa: PTH120
+    return base_name(mixer) if same else mixer
+
+
+def _features(folder: Path, export: ExportNames, last_band_alpha: bool) -> list[str]:
+    """Return the features of the first record, which become the bands; a mask is none."""
+    names = list(infer_schema(folder / export.shards[0], sample=1))
+    return names[:-1] if last_band_alpha else names
+
+
+def _misfit(
+    export: ExportNames,
+    folder: Path,
+    mixer: str | None,
+    features: Sequence[str],
+    bands: Sequence[str] | None,
+) -> str:
+    """Say why records and mixer or bands do not go together, "" where they do."""
+    where = f"{folder}: {export.prefix}"
+    if "patch_index" in features:
+        return (
+            f"{where}: records carry patch_index, which Earth Engine takes for a band. Write all "
+            "patches in the order of the export, without it"
+        )
+    if bands is not None and len(bands) != len(features):
+        return (
+            f"{where}: {len(bands)} band names for the {len(features)} features "
+            f"{', '.join(features)}"
+        )
+    held = sum(RecordFile(folder / name).count for name in export.shards)
+    expected = read_mixer(folder / str(mixer)).total_patches
+    if held != expected:
+        return f"{where}: {mixer} says {expected} patches, the files hold {held}"
+    return ""
 
 
 def _problem(export: ExportNames, mixer: str | None, names: Sequence[str], folder: str) -> str:
     """Say what keeps a set of files from being uploaded, "" where nothing does."""
     where = f"{folder}: {export.prefix}"
     if mixer is None:
-        return f"{where} has no mixer; give the one of its export with mixer="
+        return f"{where} has no mixer; copy that of its export here and name it as mixer"
     if mixer not in names:
         return f"{where}: the mixer {mixer} is not in the folder; copy it there"
     if export.missing:
