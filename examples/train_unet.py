@@ -39,9 +39,12 @@ class UNet(nn.Module):
 
     @staticmethod
     def block(inputs: int, outputs: int) -> nn.Module:
-        """Return two convolutions that keep height and width."""
-        layers = [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Conv2d(outputs, outputs, 3, padding=1), nn.ReLU())
+        """Return two normalised convolutions that keep height and width."""
+        layers: list[nn.Module] = []
+        for channels in (inputs, outputs):
+            layers.append(nn.Conv2d(channels, outputs, 3, padding=1, bias=False))
+            layers += [nn.BatchNorm2d(outputs), nn.ReLU()]
+        return nn.Sequential(*layers)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return logits (rows, classes, height, width)."""
@@ -82,18 +85,20 @@ def export(folder: Path) -> str:
 def train(prefix: str, epochs: int) -> UNet:
     """Train on 80 % of the patches, report the accuracy on the others."""
     patches = PatchDataset(
-        prefix, bands=BANDS, label="label", normalize=True, batch_size=8, shuffle=True, seed=1
+        prefix, bands=BANDS, label="label", normalize=True, batch_size=4, shuffle=True, seed=1
     )
     learn, check = patches.split([0.8, 0.2], seed=1)
     model = UNet(len(BANDS), len(CLASSES))
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
     for epoch in range(1, epochs + 1):
+        model.train()
         for batch in learn:
             logits = model(batch["image"])
             loss = functional.cross_entropy(logits, batch["label"] * batch["mask"], ignore_index=0)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+        model.eval()
         right = total = 0
         with torch.inference_mode():
             for batch in check:
@@ -123,7 +128,7 @@ def predict(model: UNet, prefix: str, folder: Path) -> None:
     print(report)
 
 
-def main(folder: Path, epochs: int = 3) -> None:
+def main(folder: Path, epochs: int = 5) -> None:
     """Walk the whole road."""
     torch.manual_seed(1)
     folder.mkdir(parents=True, exist_ok=True)
