@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from tests.geo.rasters import AFFINE, examples, write_raster
+from tests.support.gcs import gcs_environment
 from tests.support.s3 import s3_server
-from tfrio.errors import GeoError, UsageError
-from tfrio.geo import array_source, export_image, import_image, read_manifest
+from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.geo import Labels, array_source, export_image, import_image, read_manifest
 from tfrio.geo.report import ExportReport
 
 OPTIONS: dict[str, Any] = {"patch": (7, 5), "kernel": (4, 2), "max_file_size": 25_000}
@@ -33,7 +34,7 @@ class Stop(Exception):
     """Raised to interrupt an export."""
 
 
-def interrupt(raster: Path, prefix: Path, after: int, **options: Any) -> None:
+def interrupt(raster: Any, prefix: Path, after: int, **options: Any) -> None:
     """Export, and stop once some shards are finished."""
 
     def stop(*_: int) -> None:
@@ -92,6 +93,81 @@ def test_other_options_or_pixels_start_again(raster: Path, tmp_path: Path) -> No
     write_raster(raster, np.zeros((2, 61, 83), "uint8"))
     os.utime(raster, ns=(1, 1))
     assert export_image(raster, tmp_path / "t", **OPTIONS).resumed == 0
+
+
+def labelled(**given: Any) -> dict[str, Any]:
+    box = {"type": "Polygon", "coordinates": [[[500090, 4499900], [500900, 4499900],
+           [500900, 4498700], [500090, 4498700], [500090, 4499900]]]}  # fmt: skip
+    return {"labels": Labels(where=box, crs="EPSG:32618", **given)}
+
+
+COARSE = {"crs_transform": [45, 0, 500000, 0, -45, 4500000], "dimensions": (55, 40)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"bands": {"x": 1}}, {"bands": {"x": 2}}),
+        ({"bands": {"x": "1:2"}}, {"bands": {"x": "2:2"}}),
+        ({**COARSE}, {**COARSE, "resampling": "average"}),
+        (labelled(), labelled(background=7)),
+        (labelled(), labelled(all_touched=True)),
+        (labelled(), labelled(nodata=1)),
+        ({"mask_band": "b1"}, {"bands": ["b2"]}),
+    ],
+)
+def test_nothing_else_is_taken_for_the_rest_of_an_export(
+    raster: Path, tmp_path: Path, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    small = {"max_file_size": 8_000}
+    interrupt(raster, tmp_path / "s", 2, **before, **small)
+    kwargs = {**OPTIONS, **after, **small}
+    report = export_image(raster, tmp_path / "s", **kwargs)
+    assert report.resumed == 0
+    same_but_for_names(report, export_image(raster, tmp_path / "w", **kwargs))
+
+
+def test_a_changed_xarray_object_starts_again_and_samples_are_owned_up_to(tmp_path: Path) -> None:
+    xr = pytest.importorskip("xarray")
+    dask_array = pytest.importorskip("dask.array")
+    values = np.random.default_rng(4).integers(0, 99, (3, 121, 143), "int16")
+
+    def data(array: Any) -> Any:
+        coords = {"x": 15 + 30 * np.arange(143), "y": -15 - 30 * np.arange(121)}
+        return xr.DataArray(
+            array, dims=("time", "y", "x"), coords=coords, name="a", attrs={"crs": "EPSG:32618"}
+        )
+
+    def lazy(array: np.ndarray) -> Any:
+        return data(dask_array.from_array(array, chunks=(1, 60, 143)))
+
+    changed = values.copy()
+    changed[1, 50, 20] += 1
+    interrupt(data(values), tmp_path / "s", 1)
+    assert export_image(data(changed), tmp_path / "s", **OPTIONS).resumed == 0
+    interrupt(data(values), tmp_path / "t", 1)
+    same = export_image(data(values), tmp_path / "t", **OPTIONS)
+    assert same.resumed == 1
+    assert not [note for note in same.notes if "samples" in note]
+    changed = values.copy()
+    changed[1, 60, 71] += 1
+    interrupt(lazy(values), tmp_path / "u", 1)
+    assert export_image(lazy(changed), tmp_path / "u", **OPTIONS).resumed == 0
+    interrupt(lazy(values), tmp_path / "v", 1)
+    with pytest.warns(TfrioWarning, match=r"only samples .* delete .*v-\* and export again"):
+        report = export_image(lazy(values), tmp_path / "v", **OPTIONS)
+    assert report.resumed == 1
+
+
+def test_a_moved_array_starts_again(tmp_path: Path) -> None:
+    values = np.random.default_rng(4).integers(0, 99, (61, 83), "int16")
+    where = {"region": (500300, 4498800, 502000, 4499700), "region_crs": "EPSG:32618"}
+    moved = (*AFFINE[:2], AFFINE[2] + 30, *AFFINE[3:])
+    small = {"max_file_size": 2_000}
+    first = array_source(values, AFFINE, crs="EPSG:32618")
+    interrupt(first, tmp_path / "s", 2, **where, **small)
+    other = array_source(values, moved, crs="EPSG:32618")
+    assert export_image(other, tmp_path / "s", **{**OPTIONS, **where, **small}).resumed == 0
 
 
 def test_a_damaged_shard_is_written_again(raster: Path, tmp_path: Path) -> None:
@@ -254,21 +330,33 @@ def test_memory_urls(raster: Path, tmp_path: Path) -> None:
     store.rm("/bucket", recursive=True)
 
 
-def test_s3_through_obstore(raster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_stores_of_objects_through_obstore(
+    raster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
     pytest.importorskip("obstore")
     whole = export_image(raster, tmp_path / "w", **OPTIONS)
     with s3_server() as (address, store):
         for name, value in {
             "AWS_ENDPOINT": address, "AWS_ALLOW_HTTP": "true", "AWS_ACCESS_KEY_ID": "a",
-            "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1",
+            "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1", **gcs_environment(address),
         }.items():  # fmt: skip
             monkeypatch.setenv(name, value)
-        report = export_image(raster, "s3://bucket/run/s", **OPTIONS)
+        calls = iter(range(1000))
+
+        def stop(*_: int) -> None:
+            if next(calls) > 1 and sum(".partial.json" in name for name in store.objects) > 1:
+                raise Stop
+
+        with pytest.raises(Stop):
+            export_image(raster, f"{scheme}://bucket/run/s", progress=stop, workers=1, **OPTIONS)
+        report = export_image(raster, f"{scheme}://bucket/run/s", **OPTIONS)
+        assert report.resumed >= 2
         assert sorted(store.objects) == sorted(
             f"bucket/run/{Path(p).name.replace('w-', 's-')}" for p in tmp_path.glob("w-*")
         )
         for ours, theirs in zip(report.shards, whole.shards, strict=True):
-            assert store.objects[ours.removeprefix("s3://")] == Path(theirs).read_bytes()
+            assert store.objects[ours.removeprefix(f"{scheme}://")] == Path(theirs).read_bytes()
         assert read_manifest(report.manifest) == report.content
 
 

@@ -51,8 +51,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         key, query = self._parts()
         body = self._body()
-        source = self.headers.get("x-amz-copy-source")
-        if source:
+        source = self.headers.get("x-amz-copy-source") or self.headers.get("x-goog-copy-source")
+        if source and unquote(source).lstrip("/") not in self.store.objects:
+            self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+        elif source:
             self.store.objects[key] = self.store.objects[unquote(source).lstrip("/")]
             self._xml('<CopyObjectResult><ETag>"x"</ETag></CopyObjectResult>')
         elif "partNumber" in query:

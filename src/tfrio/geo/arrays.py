@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfrio import _core
 from tfrio.errors import GeoError, UsageError
-from tfrio.geo.frame import Frame
-from tfrio.geo.raster import crs_text
+from tfrio.geo.crs import crs_text
+from tfrio.geo.frame import Frame, affine_terms
 from tfrio.geo.source import Band, Block, Mask, Pixels, nodata_mask
+from tfrio.geo.stamps import array_stamp, file_stamp, sample_stamp
 from tfrio.types import XY, Affine6
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class LazyArraySource:
         bands: The bands.
         frame: The grid.
         extent: Where pixels exist.
-        stamp: Text that tells one content from another.
+        origin: Stamp of the file it is read from, if there is one.
         tiled: Always False: what one window costs is not known.
     """
 
@@ -47,8 +48,19 @@ class LazyArraySource:
     bands: tuple[Band, ...]
     frame: Frame
     extent: Window
-    stamp: str
+    origin: str = ""
     tiled: bool = False
+
+    @property
+    def stamp(self) -> str:
+        """Return a digest of all values in memory, of samples of lazy ones, and the place."""
+        contents = (_content(array) for array in self.arrays)
+        return " ".join([self.origin, str(self.extent), *contents])
+
+    @property
+    def sampled(self) -> bool:
+        """Tell whether the stamp knows only samples of the values."""
+        return not self.origin and not all(_in_memory(array) for array in self.arrays)
 
     def on(self, frame: Frame, offset: tuple[int, int]) -> LazyArraySource:
         """Return the same pixels on a grid that shares them, ``offset`` (column, row) away."""
@@ -117,27 +129,30 @@ def array_source(
         found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise UsageError(f"arrays must be (height, width) or (depth, height, width); got {found}")
     height, width = shapes.pop()
-    frame = Frame(
-        crs_text(crs), Affine6(*map(float, tuple(transform)[:6])), XY(int(width), int(height))
-    )
+    if not height or not width:
+        raise UsageError(f"an array of {height} x {width} pixels holds nothing to export")
+    frame = Frame(crs_text(crs), affine_terms(transform), XY(int(width), int(height)))
     return LazyArraySource(
         name="<array>",
         arrays=tuple(arrays.values()),
         bands=tuple(_band(name, array, nodata) for name, array in arrays.items()),
         frame=frame,
         extent=frame.window,
-        stamp=" ".join(_content(array) for array in arrays.values()),
     )
 
 
+def _in_memory(array: Any) -> bool:
+    if isinstance(array, _Sliced):
+        # xarray has no public word for "loaded"; lazy arrays would be loaded by asking for .data.
+        return bool(getattr(array.data.variable, "_in_memory", False))
+    return isinstance(array, np.ndarray)
+
+
 def _content(array: Any) -> str:
-    """Return text that tells one content of an array from another, mask included."""
-    crc = 0
-    for row in array:
-        crc = _core.crc32c(np.ascontiguousarray(np.ma.getdata(row)).view(np.uint8).data, crc)
-        if isinstance(array, np.ma.MaskedArray):
-            crc = _core.crc32c(np.ma.getmaskarray(row).view(np.uint8).data, crc)
-    return f"{array.dtype}{array.shape}:{crc:08x}"
+    """Return text that tells one content of an array from another."""
+    if not _in_memory(array):
+        return sample_stamp(array, tuple(array.shape))
+    return array_stamp(array[...] if isinstance(array, _Sliced) else array)
 
 
 def _by_name(values: Any, names: Sequence[str] | None) -> dict[str, Any]:
@@ -206,7 +221,7 @@ def xarray_source(data: Any, *, crs: Any = None) -> LazyArraySource:
         bands=tuple(bands),
         frame=frame,
         extent=frame.window,
-        stamp=f"{sorted(arrays)} {dict(data.sizes)} {getattr(data, 'encoding', {}).get('source')}",
+        origin=_origin(data),
     )
 
 
@@ -216,8 +231,20 @@ class _Sliced:
 
     data: Any
 
-    def __getitem__(self, key: tuple[Any, ...]) -> Pixels:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape, (..., y, x)."""
+        shape: tuple[int, ...] = self.data.shape
+        return shape
+
+    def __getitem__(self, key: Any) -> Pixels:
         return np.asarray(self.data[key].to_numpy())
+
+
+def _origin(data: Any) -> str:
+    """Return the stamp of the local file an object was read from, "" where there is none."""
+    source = getattr(data, "encoding", {}).get("source")
+    return file_stamp(str(source), ()) if source and Path(str(source)).is_file() else ""
 
 
 def _spatial(data: Any) -> tuple[str, str]:

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tfrio.errors import GeoError
+from tfrio.errors import GeoError, UsageError
 from tfrio.geo.grid import Window, shift_affine
 from tfrio.types import XY, Affine6
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "METRES_PER_DEGREE",
     "Bounds",
     "Frame",
+    "affine_terms",
     "covering_frame",
     "dimension_frame",
     "lattice_offset",
@@ -28,6 +33,33 @@ __all__ = [
 METRES_PER_DEGREE = 111319.49079327357
 # Origins closer than this to a pixel corner are on it; in pixels.
 _TOLERANCE = 1e-6
+
+
+def affine_terms(given: Sequence[float], *, name: str = "transform") -> Affine6:
+    """Check the terms from pixel to map that a user gives.
+
+    Args:
+        given: [a, b, c, d, e, f]; the three constant terms of a 3 x 3 matrix may follow.
+        name: What they are called in the error.
+
+    Returns:
+        The terms.
+
+    Raises:
+        UsageError: Not six finite numbers, or pixels of no area.
+    """
+    try:
+        terms = [float(term) for term in given]
+    except (TypeError, ValueError):
+        terms = []
+    if len(terms) not in (6, 9) or not all(map(math.isfinite, terms[:6])):
+        raise UsageError(
+            f"{name} must have six terms [a, b, c, d, e, f], all finite; got {given!r}"
+        )
+    affine = Affine6(*terms[:6])
+    if affine.a * affine.e == affine.b * affine.d:
+        raise UsageError(f"{name} {terms[:6]} has pixels of no area: a and e are their sides")
+    return affine
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +147,11 @@ def _ceil(value: float) -> int:
 
 
 def _sized(width: int, height: int, bounds: Bounds) -> XY:
+    if bounds.left > bounds.right:
+        raise GeoError(
+            f"the region crosses the line where x starts again: {bounds}. Export its two sides, or "
+            "choose a crs in which it is one piece"
+        )
     if width < 1 or height < 1:
         raise GeoError(f"the region {bounds} holds no pixel of this grid. Check region and scale")
     return XY(width, height)

@@ -12,7 +12,7 @@ from tfrio.errors import GeoError, UsageError
 from tfrio.geo.arrays import LazyArraySource, is_xarray, xarray_source
 from tfrio.geo.raster import RasterSource, open_raster
 from tfrio.geo.stack import MaskedSource, SeriesSource, StackSource, check_same_grid, stack
-from tfrio.geo.target import GridRequest, align, choose_frame, geometry_of, project_geometry
+from tfrio.geo.target import GridRequest, align, choose_frame, geometry_of, meets, project_geometry
 
 if TYPE_CHECKING:
     from tfrio.geo.frame import Frame
@@ -65,6 +65,11 @@ def resolve_source(
                 )
         check_same_grid(_flat(parts))
     frame = choose_frame(_flat(parts)[0].frame, grid)
+    if grid.fixes_grid and not any(meets(part.frame, frame) for part in _flat(parts)):
+        raise GeoError(
+            f"the grid asked for ({frame.describe()}) does not meet the source "
+            f"({parts[0].frame.describe()}). Check crs, crs_transform and region"
+        )
     aligned = [_aligned(part, frame, margin, grid.resampling, scratch) for part in parts]
     labels = request.labels or ()
     several = labels if isinstance(labels, Sequence) else (labels,)

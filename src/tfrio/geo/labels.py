@@ -103,8 +103,23 @@ class LabelSource:
 
     @property
     def stamp(self) -> str:
-        """Return all shapes."""
-        return repr(self.shapes)
+        """Return all shapes, and how they are burnt."""
+        how = (self.labels.background, self.labels.nodata, self.labels.all_touched)
+        return f"{self.shapes} {self.labels.dtype} {how}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return a warning where no feature lies on the grid."""
+        features = require("rasterio.features", extra="geo")
+        box = self.frame.bounds
+        for geometry, _ in self.shapes:
+            left, bottom, right, top = features.bounds(geometry)
+            if left <= box.right and right >= box.left and bottom <= box.top and top >= box.bottom:
+                return ()
+        return (
+            f"labels {self.name}: none of the {len(self.shapes)} features lies on the grid, so "
+            f"band {self.labels.name} is {self.labels.background} everywhere. Check their CRS",
+        )
 
     @property
     def tiled(self) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tfrio.geo.frame import Frame
     from tfrio.geo.grid import Edge, PatchGrid
+    from tfrio.geo.options import Pair
 
 __all__ = ["PatchesAt", "Split", "centred_origin", "choose_patches", "is_validation"]
 
@@ -53,17 +54,20 @@ class Split:
     """
 
     validation: float = 0.2
-    block: XY | None = None
+    block: Pair | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the share."""
+        """Check the share and the block."""
+        if self.block is not None:
+            XY.of(self.block, name="block")
         if not 0 < self.validation < 1:
             raise UsageError(f"validation must lie between 0 and 1; got {self.validation!r}")
 
     def divide(self, patches: Patches) -> tuple[list[int], list[int]]:
         """Return the indices of the patches for training and for validation."""
-        block = self.block or XY(8 * patches.patch.x, 8 * patches.patch.y)
+        patch = patches.patch
+        block = XY(8 * patch.x, 8 * patch.y) if self.block is None else XY.of(self.block)
         sides: tuple[list[int], list[int]] = ([], [])
         for position in range(len(patches)):
             column, row = patches[position]

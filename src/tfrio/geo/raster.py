@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,10 @@ import numpy as np
 
 from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.crs import crs_text
 from tfrio.geo.frame import Frame
 from tfrio.geo.source import Band, Block, Mask, Pixels, nodata_mask
+from tfrio.geo.stamps import file_stamp
 from tfrio.types import XY, Affine6
 
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BandSelection",
     "RasterSource",
-    "crs_text",
     "open_dataset",
     "open_raster",
     "raster_environment",
@@ -61,11 +63,12 @@ class RasterSource:
         mask_band: Whether a mask band says where all bands are masked.
         alpha: Number of the alpha band, masked where 0; 0 where there is none.
         count: Number of bands of the raster.
-        stamp: Path, size and time of change.
+        content: Path, size and time of change of what is read.
         warped: Grid to resample to while reading; its first pixel is the extent's.
         resampling: Name of the resampling.
         source_crs: CRS given by the user for a raster without one.
         blocks: Whether the file is stored in tiles, not in rows.
+        title: What to call it in messages, where that is not the path.
     """
 
     path: str
@@ -77,11 +80,12 @@ class RasterSource:
     mask_band: bool
     alpha: int
     count: int
-    stamp: str
+    content: str
     warped: Frame | None = None
     resampling: str = "nearest"
     source_crs: str | None = None
     blocks: bool = False
+    title: str = ""
 
     @property
     def tiled(self) -> bool:
@@ -90,8 +94,14 @@ class RasterSource:
 
     @property
     def name(self) -> str:
-        """Return the path."""
-        return self.path
+        """Return the title, or the path."""
+        return self.title or self.path
+
+    @property
+    def stamp(self) -> str:
+        """Return all that decides which pixels are read, but for the file's own name."""
+        how = (self.numbers, self.extent, self.mask_band, self.alpha, self.warped)
+        return f"{self.content} {how} {self.resampling} {self.source_crs} {self.exact}"
 
     def on(self, frame: Frame, offset: tuple[int, int]) -> RasterSource:
         """Return the same pixels on a grid that shares them.
@@ -122,10 +132,17 @@ class RasterSource:
             resampling=resampling,
         )
 
+    def by_nodata(self) -> list[RasterSource]:
+        """Divide the bands, in order, where the next has another nodata value."""
+        pairs = zip(self.bands, self.numbers, strict=True)
+        groups = itertools.groupby(pairs, key=lambda pair: str(pair[0].nodata))
+        parts = [tuple(zip(*group, strict=True)) for _, group in groups]
+        return [replace(self, bands=bands, numbers=numbers) for bands, numbers in parts]
+
     @property
     def needs_alpha(self) -> bool:
         """Tell whether only an alpha band could say where a resampled raster has no pixels."""
-        return not self.alpha and (self.mask_band or all(b.nodata is None for b in self.bands))
+        return not self.alpha and (self.mask_band or self.bands[0].nodata is None)
 
     def open(self) -> RasterReader:
         """Open the raster."""
@@ -267,6 +284,8 @@ def _warp(dataset: Any, source: RasterSource) -> Any:
         "height": source.warped.size.y,
         "resampling": getattr(enums.Resampling, source.resampling),
     }
+    # Told even where there is none, or the nodata value of the first band would mask them all.
+    options["src_nodata"] = options["nodata"] = source.bands[0].nodata
     if source.source_crs:
         options["src_crs"] = source.source_crs
     if source.alpha > dataset.count:
@@ -316,7 +335,7 @@ def open_raster(
             mask_band=mask_band,
             alpha=alpha,
             count=dataset.count,
-            stamp=_stamp(text),
+            content=file_stamp(text, dataset.files),
             source_crs=source_crs,
             blocks=all(width < dataset.width for _, width in dataset.block_shapes),
         )
@@ -359,32 +378,6 @@ def _frame(dataset: Any, path: str, source_crs: str | None) -> tuple[Frame, bool
     if affine.a * affine.e == affine.b * affine.d:
         raise GeoError(f"{path}: its transform {tuple(affine)} has pixels of no area", path=path)
     return Frame(crs_text(crs), affine, size), not control
-
-
-def crs_text(crs: Any) -> str:
-    """Return a CRS as a mixer names it: authority and code where they say it all, else WKT.
-
-    Args:
-        crs: A rasterio CRS, or anything rasterio turns into one.
-
-    Returns:
-        For example ``EPSG:32618``, ``ESRI:102033`` or a WKT.
-
-    Raises:
-        UsageError: Not a CRS.
-    """
-    module = require("rasterio.crs", extra="geo")
-    errors = require("rasterio.errors", extra="geo")
-    try:
-        known = module.CRS.from_user_input(crs)
-        authority = known.to_authority()
-        if authority is not None and module.CRS.from_authority(*authority) == known:
-            return ":".join(authority)
-        return str(known.to_wkt())
-    except errors.CRSError as error:
-        raise UsageError(
-            f"{crs!r} is not a CRS ({_reason(error)}). Give 'EPSG:32618', a WKT or a PROJ string"
-        ) from error
 
 
 def _alpha(dataset: Any) -> int:
@@ -466,11 +459,3 @@ def _band(dataset: Any, name: str, numbers: tuple[int, ...], shared: bool, path:
         depth=None if len(numbers) == 1 else len(numbers),
         maskable=shared or nodata is not None,
     )
-
-
-def _stamp(path: str) -> str:
-    local = Path(path)
-    with contextlib.suppress(OSError):
-        status = local.stat()
-        return f"{local.resolve()}:{status.st_size}:{status.st_mtime_ns}"
-    return path

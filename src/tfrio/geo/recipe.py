@@ -195,6 +195,10 @@ def fill_value(band: Band, default: float | None, notes: list[str]) -> np.generi
         wanted = own if own is not None and math.isfinite(own) else 0.0
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
+            if default is not None and math.isfinite(wanted) and np.isinf(np.float32(wanted)):
+                notes.append(
+                    f"default_value {default} is beyond float32; band {band.name} gets infinity"
+                )
             value: np.generic = dtype.type(wanted)
             return value
     if not math.isfinite(wanted):

@@ -127,7 +127,8 @@ class Encoder:
         done = 0
         for band in feature.bands:
             values = strip.values[band]
-            cut(values, starts, self._shape, out[:, done : done + values.shape[0]])
+            with np.errstate(over="ignore"):  # noted where the pixels are looked at, by band
+                cut(values, starts, self._shape, out[:, done : done + values.shape[0]])
             done += values.shape[0]
         return out
 

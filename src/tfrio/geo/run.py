@@ -29,6 +29,7 @@ from tfrio.geo.points import choose_patches
 from tfrio.geo.recipe import make_recipe
 from tfrio.geo.render import record_size
 from tfrio.geo.report import ExportReport
+from tfrio.geo.stack import leaves
 from tfrio.geo.summary import describe, notes_of
 from tfrio.geo.work import (
     Job,
@@ -107,7 +108,9 @@ def export_source(
             'smaller patch, or edge="pad"'
         )
     patches = _without_masked(source, recipe, patches, options, run)
-    notes = [f"{missed} points gave no whole patch and were left out"] if missed else []
+    notes = [note for leaf in leaves(source) for note in getattr(leaf, "notes", ())]
+    if missed:
+        notes.append(f"{missed} points gave no whole patch and were left out")
     plan = _Plan(source, recipe, options, run, tuple(notes))
     if run.split is None:
         return plan.write(patches, prefix)
@@ -171,6 +174,11 @@ class _Plan:
         make_folder(prefix)
         old = old_names(job.names)
         sweep(job.names, {name for shard in done for name in _temporaries(job, shard)})
+        if done and any(getattr(leaf, "sampled", False) for leaf in leaves(self.source)):
+            notes.append(
+                f"of {self.source.name} only samples of the values were compared before going on. "
+                f"If others changed meanwhile, delete {prefix}-* and export again"
+            )
         results = {**done, **_run(job, self.run, done)}
         ordered = [results[shard] for shard in range(len(job.spans))]
         return self._complete(job, ordered, old, notes, len(done))

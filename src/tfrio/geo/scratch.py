@@ -65,7 +65,7 @@ class Scratch:
         """
         path = self._next()
         planes = [band.depth or 1 for band in source.bands]
-        dtype = np.result_type(*(np.dtype(band.dtype) for band in source.bands))
+        dtype = np.result_type(*(_storable(np.dtype(band.dtype)) for band in source.bands))
         nodata = source.bands[0].nodata
         with raster_environment(), _create(path, source.frame, sum(planes), dtype, nodata) as out:
             reader = source.open()
@@ -89,7 +89,8 @@ class Scratch:
             numbers=tuple(numbers),
             bands=tuple(replace(band, maskable=True) for band in source.bands),
             frame=source.frame,
-            stamp=source.stamp,
+            content=source.stamp,
+            title=source.name,
         )
 
     def rectify(
@@ -142,8 +143,16 @@ class Scratch:
             bands=source.bands,
             frame=frame,
             extent=extent,
-            stamp=f"{source.stamp}|{resampling}",
+            content=f"{source.stamp}|{resampling}",
+            title=source.name,
         )
+
+
+def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which GDAL keeps all values of another."""
+    if dtype == np.bool_:
+        return np.dtype(np.uint8)
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
 def _any_masked(masks: list[Mask | None], window: Window) -> Mask:

@@ -22,6 +22,7 @@ __all__ = [
     "SeriesSource",
     "StackSource",
     "check_same_grid",
+    "leaves",
     "source_names",
     "stack",
     "unique_names",
@@ -129,14 +130,16 @@ class _StackReader:
             reader.close()
 
 
+def leaves(source: Source) -> list[Source]:
+    """Return the sources that a source is made of, in order; itself where it is made of none."""
+    inner = getattr(source, "inner", None)
+    parts = (inner,) if inner is not None else getattr(source, "parts", None)
+    return [leaf for part in parts for leaf in leaves(part)] if parts else [source]
+
+
 def source_names(source: Source) -> list[str]:
     """Return the names of all sources that a source is made of, each once, in order."""
-    inner = getattr(source, "inner", None)
-    if inner is not None:
-        return source_names(inner)
-    parts = getattr(source, "parts", None) or ()
-    names = [name for part in parts for name in source_names(part)] or [source.name]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(leaf.name for leaf in leaves(source)))
 
 
 def stack(sources: Sequence[Source]) -> Source:
@@ -173,7 +176,7 @@ def unique_names(names: Sequence[str], files: Sequence[str]) -> list[str]:
     if twice:
         raise UsageError(
             f"bands {', '.join(twice)} occur in several sources. Give the sources as a mapping "
-            "from name to source"
+            "from name to source, and labels a name= of their own"
         )
     return found
 

@@ -118,4 +118,9 @@ def notes_of(job: Job, seen: Notes) -> list[str]:
                 f"band {band.name}: whole numbers above 16,777,216 were rounded to float32. Use "
                 'dtype="native" to keep them'
             )
+        if seen.huge[number]:
+            notes.append(
+                f"band {band.name}: values beyond 3.4e38 became infinite: Examples hold float32. "
+                "Scale the band first"
+            )
     return notes

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.crs import crs_text
 from tfrio.geo.frame import (
     METRES_PER_DEGREE,
     Bounds,
     Frame,
+    affine_terms,
     covering_frame,
     dimension_frame,
     lattice_offset,
     snapped_frame,
 )
-from tfrio.geo.raster import RasterSource, crs_text
+from tfrio.geo.raster import RasterSource
+from tfrio.geo.stack import StackSource
 from tfrio.types import XY, Affine6
 
 if TYPE_CHECKING:
     from tfrio.geo.scratch import Scratch
     from tfrio.geo.source import Source
 
-__all__ = ["GridRequest", "align", "choose_frame", "geometry_of", "project_geometry"]
+__all__ = ["GridRequest", "align", "choose_frame", "geometry_of", "meets", "project_geometry"]
 
 _LONLAT = "EPSG:4326"
 
@@ -47,12 +51,10 @@ class GridRequest:
             self.crs_transform is not None or self.dimensions is not None
         ):
             raise UsageError("scale cannot go with crs_transform or dimensions: give one of them")
-        if self.scale is not None and not self.scale > 0:
+        if self.scale is not None and not (isinstance(self.scale, Real) and self.scale > 0):
             raise UsageError(f"scale must be metres per pixel, above 0; got {self.scale!r}")
-        if self.crs_transform is not None and len(tuple(self.crs_transform)) < 6:
-            raise UsageError(
-                f"crs_transform must have six terms [a, b, c, d, e, f]; got {self.crs_transform!r}"
-            )
+        if self.crs_transform is not None:
+            affine_terms(self.crs_transform, name="crs_transform")
         names = require("rasterio.enums", extra="geo").Resampling.__members__
         if self.resampling not in names:
             raise UsageError(
@@ -136,11 +138,26 @@ def project_geometry(geometry: Mapping[str, Any], source: str, target: str) -> M
 def _bounds_of(geometry: Mapping[str, Any], source: str, target: str) -> Bounds:
     """Return the box around a geometry in another CRS, curved edges minded."""
     features = require("rasterio.features", extra="geo")
-    warp = require("rasterio.warp", extra="geo")
     box = features.bounds(dict(geometry))
     if crs_text(source) == target:
         return Bounds(*box)
-    return Bounds(*warp.transform_bounds(source, target, *box, densify_pts=21))
+    return _moved(box, source, target, "the region", "Say which CRS its numbers are in: region_crs")
+
+
+def _moved(box: Sequence[float], source: str, target: str, what: str, remedy: str) -> Bounds:
+    """Return the box around a box in another CRS, curved edges minded."""
+    warp = require("rasterio.warp", extra="geo")
+    errors = require("rasterio.errors", extra="geo")
+    gdal = require("rasterio._err", extra="geo")
+    try:
+        found = warp.transform_bounds(source, target, *box, densify_pts=21)
+    except (errors.RasterioError, gdal.CPLE_BaseError):
+        found = (math.inf,)
+    if not all(map(math.isfinite, found)):
+        raise GeoError(
+            f"{what} {tuple(box)}, read as {source[:60]}, has no place in {target[:60]}. {remedy}"
+        )
+    return Bounds(*found)
 
 
 def choose_frame(native: Frame, request: GridRequest) -> Frame:
@@ -179,8 +196,8 @@ def choose_frame(native: Frame, request: GridRequest) -> Frame:
 
 
 def _terms(request: GridRequest) -> Affine6:
-    terms = () if request.crs_transform is None else tuple(request.crs_transform)
-    return Affine6(*map(float, terms[:6]))
+    given = () if request.crs_transform is None else request.crs_transform
+    return affine_terms(given, name="crs_transform")
 
 
 def _wanted_bounds(native: Frame, request: GridRequest, crs: str) -> Bounds:
@@ -189,9 +206,8 @@ def _wanted_bounds(native: Frame, request: GridRequest, crs: str) -> Bounds:
     if crs == native.crs:
         return native.bounds
     box = native.bounds
-    warp = require("rasterio.warp", extra="geo")
     corners = (box.left, box.bottom, box.right, box.top)
-    return Bounds(*warp.transform_bounds(native.crs, crs, *corners, densify_pts=21))
+    return _moved(corners, native.crs, crs, "the source", "Give a region, or another crs")
 
 
 def _dimensions(given: XY | int | Sequence[int], bounds: Bounds) -> XY:
@@ -223,6 +239,17 @@ def _metres_per_unit(crs: str) -> float:
     return float(known.linear_units_factor[1])
 
 
+def meets(native: Frame, frame: Frame) -> bool:
+    """Tell whether the box around a source and that of a grid share any ground."""
+    box = native.bounds
+    if native.crs != frame.crs:
+        corners = (box.left, box.bottom, box.right, box.top)
+        box = _moved(corners, native.crs, frame.crs, "the source", "Choose another crs")
+    other = frame.bounds
+    across = box.left > box.right or (box.left < other.right and other.left < box.right)
+    return across and box.bottom < other.top and other.bottom < box.top
+
+
 def align(source: Source, frame: Frame, margin: XY, resampling: str, scratch: Scratch) -> Source:
     """Bring a source onto a grid.
 
@@ -248,4 +275,6 @@ def align(source: Source, frame: Frame, margin: XY, resampling: str, scratch: Sc
     if not exact and isinstance(source, RasterSource):
         return scratch.rectify(source, frame, margin, resampling)
     raster = source if isinstance(source, RasterSource) else scratch.copy(source)
-    return raster.warped_to(frame, margin, resampling)
+    # A resampled raster has one nodata value for all bands, so each value gets its own.
+    parts = [part.warped_to(frame, margin, resampling) for part in raster.by_nodata()]
+    return parts[0] if len(parts) == 1 else StackSource(tuple(parts), source.bands)

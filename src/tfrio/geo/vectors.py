@@ -1,7 +1,8 @@
-"""Vector features for labels and patch locations: GeoJSON as it is, other files through pyogrio."""
+"""Vector features for labels and locations: GeoJSON and GeoParquet by hand, others by pyogrio."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,8 @@ from typing import Any
 
 from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require
+from tfrio.geo.crs import crs_text
 from tfrio.geo.files import read_small
-from tfrio.geo.raster import crs_text
 from tfrio.geo.target import project_geometry
 
 __all__ = ["Feature", "read_features"]
@@ -58,8 +59,9 @@ def _load(where: Any) -> tuple[list[Feature], str | None]:
     """Return features and the CRS they tell."""
     if isinstance(where, str | os.PathLike):
         text = os.fspath(where)
-        is_json = Path(text).suffix.lower() in (".json", ".geojson")
-        return _load_geojson(text) if is_json else _load_vector(text)
+        if not storage.is_remote(text) and not Path(text).exists():
+            raise FileNotFoundError(f"{text}: no such file")
+        return _LOADERS.get(Path(text).suffix.lower(), _load_vector)(text)
     own = getattr(where, "crs", None)
     value = getattr(where, "__geo_interface__", where)
     if isinstance(value, Mapping):
@@ -81,8 +83,6 @@ def _point(pair: Any) -> Feature:
 
 
 def _load_geojson(path: str) -> tuple[list[Feature], str | None]:
-    if not storage.is_remote(path) and not Path(path).exists():
-        raise FileNotFoundError(f"{path}: no such file")
     try:
         value = json.loads(read_small(path, limit=_LARGEST))
         return _features(value), _named_crs(value)
@@ -114,8 +114,6 @@ def _features(value: Mapping[str, Any]) -> list[Feature]:
 def _load_vector(path: str) -> tuple[list[Feature], str | None]:
     pyogrio = require("pyogrio", extra="table")
     shapely = require("shapely", extra="table")
-    if not storage.is_remote(path) and not Path(path).exists():
-        raise FileNotFoundError(f"{path}: no such file")
     try:
         meta, _, geometries, columns = pyogrio.raw.read(path)
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
@@ -132,3 +130,38 @@ def _load_vector(path: str) -> tuple[list[Feature], str | None]:
             values = {name: column[number] for name, column in zip(names, columns, strict=True)}
             found.append(Feature(geometry, values))
     return found, meta["crs"]
+
+
+def _load_geoparquet(path: str) -> tuple[list[Feature], str | None]:
+    """Read GeoParquet, for which GDAL needs a driver that few builds have."""
+    parquet = require("pyarrow.parquet", extra="table")
+    shapely = require("shapely", extra="table")
+    try:
+        table = parquet.read_table(io.BytesIO(read_small(path, limit=_LARGEST)))
+        geo = json.loads((table.schema.metadata or {})[b"geo"])
+        name = geo["primary_column"]
+        about = geo["columns"][name]
+    except (ValueError, KeyError) as error:  # pyarrow's own errors are ValueErrors
+        raise GeoError(f"{path}: not GeoParquet ({error}). Give another file", path=path) from error
+    if about.get("encoding") != "WKB":
+        raise GeoError(
+            f"{path}: its geometry is stored as {about.get('encoding')!r}; only WKB can be read. "
+            "Write it with encoding WKB, which is the default of geopandas and GDAL",
+            path=path,
+        )
+    found = [
+        Feature(shapely.geometry.mapping(shapely.from_wkb(row.pop(name))), row)
+        for row in table.to_pylist()
+        if row[name] is not None
+    ]
+    # No entry means longitude and latitude; null means that nobody knows.
+    crs = about.get("crs", _LONLAT)
+    return found, json.dumps(crs) if isinstance(crs, Mapping) else crs
+
+
+_LOADERS = {
+    ".json": _load_geojson,
+    ".geojson": _load_geojson,
+    ".parquet": _load_geoparquet,
+    ".geoparquet": _load_geoparquet,
+}

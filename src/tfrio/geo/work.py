@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrio.geo.naming import Names
     from tfrio.geo.patches import Patches
     from tfrio.geo.recipe import Recipe
-    from tfrio.geo.source import Block, Mask, Reader, Source
+    from tfrio.geo.source import Block, Mask, Pixels, Reader, Source
     from tfrio.types import XY
 
 __all__ = [
@@ -110,6 +110,7 @@ class Notes(msgspec.Struct):
         hidden: Masked pixels of each band.
         filled: Whether a valid pixel of a band has the fill value.
         coarse: Whether a whole number of a band does not fit float32.
+        huge: Whether a value of a band becomes infinite as float32.
         moments: Statistics of each band.
     """
 
@@ -118,6 +119,7 @@ class Notes(msgspec.Struct):
     hidden: list[int] = []
     filled: list[bool] = []
     coarse: list[bool] = []
+    huge: list[bool] = []
     moments: list[Moments] = []
 
     def add(self, other: Notes) -> None:
@@ -127,11 +129,13 @@ class Notes(msgspec.Struct):
         if not self.hidden:
             self.hidden, self.filled = list(other.hidden), list(other.filled)
             self.coarse, self.moments = list(other.coarse), list(other.moments)
+            self.huge = list(other.huge)
             return
         pairs = zip(self.hidden, other.hidden, strict=True)
         self.hidden = [one + two for one, two in pairs]
         self.filled = [a or b for a, b in zip(self.filled, other.filled, strict=True)]
         self.coarse = [a or b for a, b in zip(self.coarse, other.coarse, strict=True)]
+        self.huge = [a or b for a, b in zip(self.huge, other.huge, strict=True)]
         moments = zip(self.moments, other.moments, strict=True)
         self.moments = [one.merged(two) for one, two in moments]
 
@@ -313,6 +317,7 @@ def _observe(job: Job, batch: Batch, counted: int, block: Block) -> Notes:
         hidden=[0 for _ in bands],
         filled=[_meets_fill(job, band, block) for band in bands],
         coarse=[_is_coarse(job, band, block) for band in bands],
+        huge=[_is_huge(block.values[band], block.masked[band]) for band in bands],
         moments=[Moments() for _ in bands],
     )
     masks = _flat_masks(block)
@@ -380,6 +385,14 @@ def _is_coarse(job: Job, band: int, block: Block) -> bool:
     lost = values.astype(np.float32).astype(np.float64) != values
     masked = block.masked[band]
     return bool(lost.any() if masked is None else (lost & ~masked).any())
+
+
+def _is_huge(values: Pixels, masked: Mask | None) -> bool:
+    """Tell whether finite values become infinite as float32."""
+    if values.dtype.kind != "f" or values.dtype.itemsize < 8:
+        return False
+    beyond = (np.abs(values) > np.finfo(np.float32).max) & np.isfinite(values)
+    return bool(beyond.any() if masked is None else (beyond & ~masked).any())
 
 
 def write_shard(job: Job, shard: int, rendered: Iterable[Rendered]) -> ShardResult:
