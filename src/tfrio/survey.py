@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tfrio import _core, storage
@@ -12,7 +11,6 @@ from tfrio.geo.grid import kernel_candidates
 from tfrio.geo.manifest import read_manifest
 from tfrio.geo.mixer import read_mixer
 from tfrio.geo.naming import ExportNames, group_exports
-from tfrio.records.reader import read_records
 from tfrio.records.verify import VerifyReport, verify
 
 if TYPE_CHECKING:
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
     from tfrio.types import XY, PathsLike
 
 __all__ = ["Content", "ExportInfo", "FeatureInfo", "InfoReport", "info"]
-
-# Looked into in each file: enough to see what varies, and no more than 16 MiB of large patches.
-_SAMPLE_RECORDS = 1000
-_SAMPLE_BYTES = 16 << 20
 
 Content: TypeAlias = Literal["empty", "example", "sequence", "other"]
 
@@ -148,16 +142,19 @@ def info(
         FileNotFoundError: A path stands for no file.
         GeoError: A mixer or manifest beside the files is damaged.
     """
-    checks = verify(paths, threads=threads, progress=progress)
+    looks: dict[str, tuple[Content, Observation]] = {}
+
+    def look(path: str, payloads: list[bytes]) -> None:
+        if payloads:
+            looks[path] = _looked_into(path, payloads)
+
+    checks = verify(paths, threads=threads, look=look, progress=progress)
     readable = [file.path for file in checks.files if not file.problem]
-    content: Content = "empty"
+    found = [looks[path] for path in readable if path in looks]
+    content: Content = found[0][0] if found else "empty"
     seen = Observation()
-    for path in readable:
-        payloads = list(_first(path))
-        if payloads and content == "empty":
-            content = cast("Content", _core.classify(payloads[0]))
-        if content in ("example", "sequence"):
-            seen.join(_looked_into(path, payloads))
+    for _, observed in found if content != "other" else ():
+        seen.join(observed)
     return InfoReport(
         content=content,
         checks=checks,
@@ -167,25 +164,13 @@ def info(
     )
 
 
-def _first(path: str) -> Iterator[bytes]:
-    """Yield the first sound payloads of a file."""
-    room = _SAMPLE_BYTES
-    records = read_records(path, errors="return")
-    sound = (record for record in records if isinstance(record, bytes))
-    for payload in islice(sound, _SAMPLE_RECORDS):
-        yield payload
-        room -= len(payload)
-        if room <= 0:
-            return
-
-
-def _looked_into(path: str, payloads: list[bytes]) -> Observation:
-    """Learn the features of payloads, up to the first that is no Example."""
+def _looked_into(path: str, payloads: list[bytes]) -> tuple[Content, Observation]:
+    """Say what payloads are; learn their features, up to the first that is no Example."""
     scanner = _core.SchemaScanner(sequence=True)
     feed = scanner.feed(_core.frame(payloads), final=True)
     seen = Observation()
     seen.add(scanner.result(), feed.records, path=path)
-    return seen
+    return cast("Content", _core.classify(payloads[0])), seen
 
 
 def _feature(seen: Seen, records: int) -> FeatureInfo:

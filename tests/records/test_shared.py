@@ -51,7 +51,11 @@ def test_strangers_are_refused(shared: Path, name: str) -> None:
 
 
 def test_every_real_file_reads_with_its_checksums_and_by_number(shared: Path) -> None:
-    files = [p for p in sorted((shared / "data" / "wild").glob("*/*")) if p.is_file()]
+    files = [
+        p
+        for p in sorted((shared / "data" / "wild").glob("*/*"))
+        if p.is_file() and p.suffix != ".tfrindex"
+    ]
     report = verify(files)
     assert all(file.ok for file in report.files)
     assert report.records == 83_997

@@ -249,27 +249,38 @@ def test_what_cannot_be_appended_to_or_flushed_is_told(tmp_path: Path) -> None:
         RecordWriter(tmp_path / "no" / "a")
 
 
-def test_a_forgotten_writer_warns_and_keeps_the_records(tmp_path: Path) -> None:
-    writer = RecordWriter(tmp_path / "a")
-    writer.write(PAYLOADS[0])
+@pytest.mark.parametrize("flushed", [0, 1])
+def test_a_forgotten_writer_warns_and_keeps_what_was_flushed(tmp_path: Path, flushed: int) -> None:
+    """Whoever forgot it may have been stopped by an error, so the rest bears no final name."""
+    path = tmp_path / "a"
+    writer = RecordWriter(path)
+    for payload in PAYLOADS[:flushed]:
+        writer.write(payload)
+        writer.flush()
+    writer.write(PAYLOADS[1])
     forgotten = [writer]
     del writer
-    with pytest.warns(ResourceWarning, match="never closed"):
+    with pytest.warns(ResourceWarning, match=rf"{path}: a writer was never closed"):
         forgotten.clear()
-    assert (tmp_path / "a").read_bytes() == FRAMES[0]
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == list(FRAMES[:flushed])
 
 
-def test_a_writer_forgotten_at_the_end_of_the_program_keeps_the_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["", "; 1 / 0"], ids=["end", "error"])
+def test_a_writer_forgotten_at_the_end_of_the_program_says_so_and_leaves_nothing(
+    tmp_path: Path, ending: str
+) -> None:
     program = (
         "import sys; from tfrio.records.writer import RecordWriter;"
         "w = RecordWriter(sys.argv[1], threads=3, block_size=1000);"
-        "[w.write(b'%d' % i * 9) for i in range(2000)]"
+        f"[w.write(b'%d' % i * 9) for i in range(2000)]{ending}"
     )
     path = tmp_path / "a.tfrecord.gz"
-    command = [sys.executable, "-W", "ignore", "-c", program, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert len(list(read_records(path))) == 2000
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == bool(ending)
+    assert f"{path}: a writer was never closed" in done.stderr
+    assert "2000 records" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("payload", ["text", 5, [1, 2], None])

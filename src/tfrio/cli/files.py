@@ -15,6 +15,7 @@ from tfrio.cli.output import (
     plural,
     progress,
 )
+from tfrio.cli.params import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,14 +48,14 @@ def _packing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("count", short_help="Count records, file by file.")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("--split", help="Only shards of this split, such as train.")
 @click.option("--verify", is_flag=True, help="Check payload checksums too.")
 @json_option
 def count_command(
     paths: tuple[str, ...], *, split: str | None, verify: bool, as_json: bool
 ) -> None:
-    """Count the records of PATHS (files, folders, globs). Any payload will do.
+    """Count the records of PATHS (files, folders, globs, - for standard input), whatever they hold.
 
     \b
     Examples:
@@ -96,6 +97,7 @@ def index_command(
     """
     from tfrio.records.index import build_index
     from tfrio.records.shards import expand
+    from tfrio.storage import refuse_stream
 
     files = expand(paths)
     if out is not None and len(files) > 1:
@@ -103,6 +105,7 @@ def index_command(
     made: list[dict[str, Any]] = []
     with progress("indexing", "files") as update:
         for number, file in enumerate(files):
+            refuse_stream(file, "an index")
             index = build_index(file, allow_partial=allow_partial)
             place = _save_index(index, file, out, text=text)
             made.append({"path": file, "index": place, "records": index.count})
@@ -136,7 +139,8 @@ def repair_command(
 ) -> None:
     """Write every whole record of the damaged file PATH to the new file OUT.
 
-    PATH is never touched. What was dropped is told, with its place.
+    PATH is never touched, unless OUT is PATH itself and --overwrite is given. What was dropped is
+    told, with its place.
 
     \b
     Example:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrio.cli.output import console, json_option
+from tfrio.cli.params import readable
 from tfrio.cli.values import describe, plain, preview
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["head_command"]
 
 
 @click.command("head", short_help="Show the first records.")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option(
     "-n",
     "--number",
@@ -33,7 +34,7 @@ __all__ = ["head_command"]
 def head_command(
     paths: tuple[str, ...], number: int, keys: str | None, *, strict: bool, raw: bool, as_json: bool
 ) -> None:
-    """Show the first records of PATHS (files, folders, globs), without any schema.
+    """Show the first records of PATHS (files, folders, globs, - for standard input).
 
     With --json each record is one line; bytes that are not text are {"base64": ...}.
 

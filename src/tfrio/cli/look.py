@@ -15,6 +15,7 @@ from tfrio.cli.output import (
     plural,
     progress,
 )
+from tfrio.cli.params import readable
 
 if TYPE_CHECKING:
     from tfrio.records.verify import VerifyReport
@@ -33,10 +34,10 @@ _ADVICE = ". Run `tfrio verify`"  # is running
 
 
 @click.command("info", short_help="Say what files hold: records, features, compression, damage.")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @json_option
 def info_command(paths: tuple[str, ...], *, as_json: bool) -> None:
-    """Say what PATHS (files, folders, globs) hold. No schema is needed.
+    """Say what PATHS (files, folders, globs, - for standard input) hold. No schema is needed.
 
     Every record is checked; the features are those of the first 1,000 records of each file.
     Leaves with 1 when a file is damaged or no TFRecord.
@@ -77,7 +78,9 @@ def _tell_info(report: InfoReport) -> None:
     _tell_findings(checks)
 
 
-def _packing(compression: str | None) -> str:
+def _packing(compression: str | None, members: int = 1) -> str:
+    if compression == "gzip" and members > 1:
+        return plural(members, "gzip member")
     return "plain" if compression == "none" else compression or "unreadable"
 
 
@@ -133,7 +136,7 @@ def _tell_findings(report: VerifyReport) -> None:
 
 
 @click.command("verify", short_help="Check every byte, and that no shard is missing.")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("--digest", is_flag=True, help="Also print the SHA-256 of each file.")
 @click.option("--split", help="Only shards of this split, such as train.")
 @click.option("-v", "--verbose", is_flag=True, help="Also tell which files were left out, and why.")
@@ -141,7 +144,7 @@ def _tell_findings(report: VerifyReport) -> None:
 def verify_command(
     paths: tuple[str, ...], *, digest: bool, split: str | None, verbose: bool, as_json: bool
 ) -> None:
-    """Check every record of PATHS (files, folders, globs), and that no shard is missing.
+    """Check every record of PATHS (files, folders, globs, - for standard input).
 
     Leaves with 0 when all is well and with 1 on any finding: a wrong checksum, missing bytes, a
     missing or extra shard, a number of records that the mixer or dataset_info.json contradicts.
@@ -173,7 +176,7 @@ def _tell_verify(report: VerifyReport, *, digest: bool, verbose: bool) -> None:
             f"{file.records:,}",
             f"{file.bad:,}" if file.bad else "",
             f"{file.bytes:,}" if file.bytes is not None else "",
-            _packing(file.compression),
+            _packing(file.compression, file.members),
         ]
         table.add_row(*row, *([file.digest or ""] if digest else []))
     out = console()

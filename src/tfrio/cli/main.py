@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import signal
 import sys
+import threading
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +18,7 @@ from tfrio.cli.wording import spoken
 from tfrio.errors import TfrioError, TfrioWarning, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["main", "run"]
 
@@ -71,6 +75,11 @@ def main() -> None:
 
 
 _ROOT: click.Command = main
+_ENDING = [
+    number
+    for name in ("SIGTERM", "SIGHUP")  # there is no SIGHUP on Windows
+    if (number := getattr(signal, name, None)) is not None
+]
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
@@ -85,7 +94,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
         text = spoken(str(message), _ROOT, typed)
         click.echo(f"tfrio: warning: {' '.join(text.split())}", err=True)
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _leaving_on_signals():
         # Warnings about data are lines for the user, however Python was started.
         warnings.simplefilter("always", TfrioWarning)
         warnings.showwarning = show_warning  # type: ignore[assignment]
@@ -102,6 +111,25 @@ def run(arguments: Sequence[str] | None = None) -> None:
             fail(spoken(text, _ROOT, typed), 1)
 
 
+@contextmanager
+def _leaving_on_signals() -> Iterator[None]:
+    """Let signals end the program like an exception, so that files under way are removed."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    taken = []
+    if threading.current_thread() is threading.main_thread():
+        taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def _help_for(context: click.Context | None) -> str:
     """Name the help page to read after a wrong call."""
     return f"See: {context.command_path if context else 'tfrio'} --help"
@@ -112,4 +140,12 @@ def _os_text(error: OSError) -> str:
     if error.filename is None:
         return str(error)
     reason = (error.strerror or type(error).__name__).lower()
-    return f"{error.filename}: {reason}. Check the path (folders and globs such as 'a/*' work too)"
+    return f"{error.filename}: {reason}{_REMEDIES.get(error.errno or 0, '')}"
+
+
+_REMEDIES = {
+    errno.ENOENT: ". Check the path (folders and globs such as 'a/*' work too)",
+    errno.ENOSPC: ". Nothing was left under the final name; make room and run it again",
+    errno.EACCES: ". Check who may read the file and write to its folder",
+    errno.EIO: ". The disk or the network failed; copy the file elsewhere and try again",
+}

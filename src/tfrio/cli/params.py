@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NUMBERS", "PAIR", "REGION", "as_mapping", "names", "setting"]
+__all__ = ["NUMBERS", "PAIR", "REGION", "as_mapping", "names", "readable", "setting"]
 
 
 class _Pair(click.ParamType):  # type: ignore[type-arg]  # generic only in new releases
@@ -62,9 +62,19 @@ class _Region(click.ParamType):  # type: ignore[type-arg]
         return NUMBERS.convert(value, param, ctx)
 
 
+_STDIN = "/dev/stdin"
 PAIR = _Pair()
 NUMBERS = _Numbers()
 REGION = _Region()
+
+
+def readable(
+    _context: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Let ``-`` stand for standard input among paths that are read once."""
+    if "-" in paths and not Path(_STDIN).exists():
+        raise click.UsageError("this system has no name for standard input; save it to a file")
+    return tuple(_STDIN if path == "-" else path for path in paths)
 
 
 def names(text: str | None) -> list[str] | None:

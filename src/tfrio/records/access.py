@@ -20,7 +20,7 @@ from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
 from tfrio.records.textindex import read_text_index
-from tfrio.storage import Closing, at_fork, is_remote, local_path, open_read, size_of
+from tfrio.storage import Closing, at_fork, is_remote, local_path, open_read, refuse_stream, size_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,9 @@ def find_index(path: PathLike, choice: IndexChoice = "auto") -> RecordIndex:
     Raises:
         IndexFileError: The named index is damaged or was made for other data.
         CorruptRecordError: There is no index, and the data is damaged.
+        UsageError: The path is a pipe, in which no record can be found again.
     """
+    refuse_stream(path, "access by record number")
     if choice == "memory":
         return build_index(path, verify=False)
     if choice != "auto":

@@ -12,11 +12,11 @@ from tfrio.compression.source import usable_threads
 from tfrio.errors import NotTFRecordError, StoredDataError
 from tfrio.records.damage import Damage, seek_record, without_payload
 from tfrio.records.reader import RecordStream
-from tfrio.records.walk import tally
-from tfrio.storage import is_regular, name_of, open_read, read_full
+from tfrio.records.walk import Chunk, tally, walk
+from tfrio.storage import is_regular, name_of, open_read, read_full, refuse_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tfrio.storage import Source
 
@@ -24,6 +24,9 @@ __all__ = ["FileReport", "check_file", "digest_of"]
 
 # A file is cut into pieces for threads only from this size on; below, one thread takes 20 ms.
 _WORTH_CUTTING = 128 << 20
+# Looked into in each file: enough to see what varies, and no more than 16 MiB of large patches.
+_SAMPLE_RECORDS = 1000
+_SAMPLE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ def check_file(
     verify: bool = True,
     threads: int | None = None,
     digest: bool = False,
+    look: Callable[[list[bytes]], None] | None = None,
     advanced: Callable[[int], None] | None = None,
 ) -> FileReport:
     """Check every record of one file.
@@ -116,6 +120,7 @@ def check_file(
         verify: Check payload CRCs too.
         threads: Threads for this file, by default up to 4.
         digest: Also compute the SHA-256 of the stored bytes.
+        look: Called once with the first sound payloads: 1,000, or fewer that exceed 16 MiB.
         advanced: Called with the number of stored bytes done since the last call.
 
     Returns:
@@ -124,12 +129,17 @@ def check_file(
     Raises:
         NotTFRecordError: A forced compression does not fit.
         OSError: The file cannot be read.
+        UsageError: A digest of a pipe is asked for.
     """
+    if digest:
+        refuse_stream(path, "checking with a digest")
     report = advanced or (lambda _: None)
     workers = usable_threads(threads)
     size = _worth_cutting(path, compression, start) if workers > 1 else 0
     fast = _check_in_pieces(path, start, start + size, verify, workers, report) if size else None
-    found = fast or _check_in_order(path, compression, start, verify, workers, report)
+    if fast is not None and look is not None:
+        look(_first_payloads(path, start))
+    found = fast or _check_in_order(path, compression, start, verify, workers, look, report)
     return found if not digest else _with_digest(found, path)
 
 
@@ -153,6 +163,7 @@ def _check_in_order(
     start: int,
     verify: bool,
     threads: int,
+    look: Callable[[list[bytes]], None] | None,
     advanced: Callable[[int], None],
 ) -> FileReport:
     damages: list[Damage] = []
@@ -160,7 +171,7 @@ def _check_in_order(
     problem = None
     with RecordStream(path, compression=compression, start=start, threads=threads) as stream:
         try:
-            for event in tally(stream, verify=verify):
+            for event in _steps(stream, verify, look):
                 if isinstance(event, Damage):
                     damages.append(without_payload(event))
                 else:
@@ -179,6 +190,53 @@ def _check_in_order(
             damages=tuple(damages),
             problem=problem,
         )
+
+
+class _Sample:
+    """The first payloads of a file."""
+
+    def __init__(self) -> None:
+        self.payloads: list[bytes] = []
+        self._room = _SAMPLE_BYTES
+
+    @property
+    def full(self) -> bool:
+        return len(self.payloads) >= _SAMPLE_RECORDS or self._room <= 0
+
+    def add(self, chunk: Chunk) -> None:
+        for payload in () if self.full else chunk.payloads():
+            self.payloads.append(payload)
+            self._room -= len(payload)
+            if self.full:
+                return
+
+
+def _steps(
+    stream: RecordStream, verify: bool, look: Callable[[list[bytes]], None] | None
+) -> Iterator[int | Damage]:
+    """Yield the records of each step and damages, as ``tally``; show the first payloads."""
+    if look is None:
+        yield from tally(stream, verify=verify)
+        return
+    sample = _Sample()
+    for event in walk(stream, verify=verify):
+        if isinstance(event, Chunk):
+            sample.add(event)
+            yield len(event.spans)
+        else:
+            yield event
+    look(sample.payloads)
+
+
+def _first_payloads(path: Source, start: int) -> list[bytes]:
+    sample = _Sample()
+    with RecordStream(path, start=start, threads=1) as stream:
+        for event in walk(stream):
+            if isinstance(event, Chunk):
+                sample.add(event)
+            if sample.full:
+                break
+    return sample.payloads
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tfrio.records.damage import Damage
 from tfrio.records.headers import header_offsets
 from tfrio.records.index import read_blocks
 from tfrio.records.reader import RecordStream, read_records
-from tfrio.records.shards import list_files
+from tfrio.records.shards import expand
 from tfrio.records.walk import tally
 from tfrio.storage import is_regular, size_of
 
@@ -80,25 +80,23 @@ def count(
         CorruptRecordError: A file is damaged or cut.
         NotTFRecordError: A file is something else.
     """
-    files = list_files(paths, split=split).files
+    files = expand(paths, split=split)
     workers = usable_threads(threads)
     with ThreadPoolExecutor(workers, "count") as pool:
-        counts = pool.map(lambda file: _count_file(file, verify), files)
-        pairs = zip(files, counts, strict=True)
-        return CountReport(tuple(FileCount(f, n, size_of(f) or 0) for f, n in pairs))
+        return CountReport(tuple(pool.map(lambda file: _count_file(file, verify), files)))
 
 
-def _count_file(path: str, verify: bool) -> int:
+def _count_file(path: str, verify: bool) -> FileCount:
     quick = None if verify else _count_headers(path)
     if quick is not None:
-        return quick
+        return FileCount(path, quick, size_of(path) or 0)
     records = 0
     with RecordStream(path) as stream:
         for event in tally(stream, verify=verify):
             if isinstance(event, Damage):
                 raise event.error()
             records += event
-    return records
+        return FileCount(path, records, stream.consumed)
 
 
 def _count_headers(path: str) -> int | None:
@@ -125,7 +123,7 @@ def head(paths: PathsLike, n: int = 1, *, split: str | None = None) -> list[byte
     Raises:
         CorruptRecordError: A record before the n-th is damaged.
     """
-    records = read_records(list_files(paths, split=split).files, threads=1)
+    records = read_records(expand(paths, split=split), threads=1)
     try:
         return list(itertools.islice(records, n))
     finally:

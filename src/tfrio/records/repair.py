@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrio.compression import DEFAULT_LEVEL
-from tfrio.errors import UsageError
+from tfrio.errors import UsageError, many
 from tfrio.records.damage import Damage, without_payload
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import Chunk, walk
@@ -52,11 +52,13 @@ class RepairReport:
         """Everything in a few lines for a person."""
         if self.clean:
             return (
-                f"{self.path}: nothing to do, {self.kept} records are whole; copied to {self.out}"
+                f"{self.path}: nothing to do, {self.kept} {many(self.kept, 'record')} "
+                f"{'is' if self.kept == 1 else 'are'} whole; copied to {self.out}"
             )
         lines = [f"{self.path}: kept {self.kept}, dropped {self.dropped_bytes} bytes; {self.out}"]
         if self.repaired_headers:
-            lines[0] += f" ({self.repaired_headers} repaired header)"
+            found = many(self.repaired_headers, "repaired header")
+            lines[0] += f" ({self.repaired_headers} {found})"
         lines += [f"  {_what(damage)}" for damage in self.damages]
         return "\n".join(lines)
 
@@ -119,6 +121,8 @@ def repair(
     """
     if not overwrite and _same_file(path, out):
         raise UsageError(f"{out}: repair writes a new file; name another, or set overwrite")
+    if not is_remote(path) and local_path(path).is_dir():
+        raise UsageError(f"{os.fspath(path)}: a folder; repair takes one file at a time")
     mode: Mode = "w" if overwrite or is_remote(out) else "x"
     damages: list[Damage] = []
     repaired = 0

@@ -21,7 +21,7 @@ from tfrio.records.shards import expand
 from tfrio.records.sidecar import Fingerprint, fingerprint
 from tfrio.records.walk import Chunk, walk
 from tfrio.records.writer import RecordWriter
-from tfrio.storage import atomic_write, local_path, size_of
+from tfrio.storage import atomic_write, local_path, refuse_stream, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -333,6 +333,8 @@ def reshard(
         raise UsageError("damaged records cannot be written; errors must be 'raise' or 'skip'")
     suffix = suffix or (".tfrecord.gz" if compression == "gzip" else ".tfrecord")
     files = expand(paths)
+    for file in files:
+        refuse_stream(file, "splitting")
     text = os.fspath(prefix)
     local_path(text).parent.mkdir(parents=True, exist_ok=True)
     options = {

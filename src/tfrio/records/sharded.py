@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -206,11 +205,6 @@ class ShardedWriter(Closing):
             self._why_closed = f"writer {FORKED}"
 
     def __del__(self) -> None:
-        """Close a forgotten writer, with a warning."""
+        """Give up a forgotten writer, with a warning."""
         if not getattr(self, "closed", True):
-            warnings.warn(
-                f"{self.prefix}: a sharded writer was never closed; use `with`",
-                ResourceWarning,
-                stacklevel=2,
-            )
-            self.close()
+            self.forgotten(self.prefix, self.records)

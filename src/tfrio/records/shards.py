@@ -23,7 +23,16 @@ from tfrio.records.names import (
     parse_name,
 )
 from tfrio.records.sniff import sniff
-from tfrio.storage import Entry, is_folder, list_folder, list_glob, open_read, size_of
+from tfrio.storage import (
+    Entry,
+    is_folder,
+    is_remote,
+    list_folder,
+    list_glob,
+    local_path,
+    open_read,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,13 +149,20 @@ def _with_prefix(path: str) -> Listing:
     return listing
 
 
+def _below(path: str) -> str:
+    """Say how to name the subfolders of a local folder, where it has some."""
+    if is_remote(path) or not any(entry.is_dir() for entry in local_path(path).iterdir()):
+        return ""
+    return f"; it has subfolders, whose files a glob names: {path.rstrip(os.sep)}/**/*"
+
+
 def _one(path: str) -> Listing:
     """List one path given by the user; a file named in full is taken as it is."""
     if size_of(path) is not None:
         return Listing((path,))
     if is_folder(path):
         listing = _sift(list_folder(path))
-        what = "no TFRecord files in this folder"
+        what = "no TFRecord files in this folder" + _below(path)
     elif any(c in path for c in _MAGIC_CHARACTERS):
         listing = _sift(list_glob(path))
         what = "no TFRecord file matches"
@@ -189,7 +205,10 @@ def list_files(paths: PathsLike, *, split: str | None = None) -> Listing:
 def _text(path: Any) -> str:
     if not isinstance(path, str | os.PathLike):
         raise UsageError(f"expected a path, got {path!r}")
-    return os.fspath(cast("os.PathLike[str]", path))
+    text = os.fspath(cast("os.PathLike[str]", path))
+    if not text:
+        raise UsageError("a path is empty; name a file, or '.' for the current folder")
+    return text
 
 
 def expand(paths: PathsLike, *, split: str | None = None) -> list[str]:

@@ -23,7 +23,15 @@ from tfrio.errors import IndexFileError
 from tfrio.records.index import Blocks, RecordIndex
 from tfrio.records.names import SIDECAR, base_name
 from tfrio.records.seek import SeekPoints
-from tfrio.storage import atomic_write, is_remote, local_path, name_of, open_read, size_of
+from tfrio.storage import (
+    atomic_write,
+    is_remote,
+    local_path,
+    name_of,
+    open_read,
+    refuse_stream,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +89,12 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 def fingerprint(path: Source) -> Fingerprint:
-    """Compute the fingerprint of a data file; reads at most 8 KiB of it."""
+    """Compute the fingerprint of a data file; reads at most 8 KiB of it.
+
+    Raises:
+        UsageError: The path is a pipe.
+    """
+    refuse_stream(path, "recognising a file by its head and tail")
     reader = open_read(path)
     try:
         size = reader.size or 0

@@ -12,6 +12,7 @@ from tfrio.storage import (
     is_remote,
     local_path,
     name_of,
+    named,
     open_write,
     publish,
     temporary_beside,
@@ -84,8 +85,11 @@ class LocalSink:
     def write(self, data: bytes | memoryview, /) -> None:
         """Write all of ``data``, looping over short writes."""
         view = memoryview(data).cast("B")
-        while view:
-            view = view[self._file.write(view) :]
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError as error:
+            raise named(error, self.name) from None
 
     def _claim(self, size: int) -> None:
         """Refuse to append beside another writer: each would write over the other's records."""
@@ -99,9 +103,15 @@ class LocalSink:
 
     def flush(self) -> None:
         """Sync to the disk; a new file gets its final name here, as whole records it is sound."""
-        os.fsync(self._file.fileno())
+        self._sync()
         self._publish(fsync=True)
         self._kept = self._file.tell()
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise named(error, self.name) from None
 
     def _publish(self, *, fsync: bool) -> None:
         if not self._published:
@@ -112,7 +122,7 @@ class LocalSink:
         """Sync if asked, close, and rename to the final name."""
         try:
             if self._fsync:
-                os.fsync(self._file.fileno())
+                self._sync()
             self._file.close()
             self._publish(fsync=self._fsync)
         except BaseException:
@@ -161,7 +171,8 @@ class RemoteSink:
     def flush(self) -> None:
         """Refuse: an upload cannot be seen before it is complete."""
         raise UsageError(
-            f"{self.name}: flush() cannot make part of a remote object readable; close the writer"
+            f"{self.name}: flush() cannot bring records to a remote object, which is readable only "
+            "once its writer is closed; close it, or write a local file and copy that"
         )
 
     def finish(self) -> None:

@@ -5,6 +5,7 @@ The one place where strangers are named; reader, verify, index and inspection al
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tfrio.compression.detect import detect, header_length
@@ -53,6 +54,7 @@ _EXAMPLE = Look(
     "one bare tf.train.Example without record framing",
     "frame it: RecordWriter(path).write(payload)",
 )
+_INDEX_MAGIC = b"TFRINDEX"
 _SKIP = "leave it out, or see `tfrio export` for turning rasters and tables into TFRecord"
 
 
@@ -86,6 +88,13 @@ _MAGIC: tuple[tuple[bytes, Look], ...] = (
     (b"%PDF-", Look("pdf", "a PDF document", "leave it out")),
     (b"\x7fELF", Look("elf", "a program", "leave it out")),
 )
+
+
+def _index_look(head: bytes) -> Look:
+    """Recognise our own index; its head tells which file it was made for."""
+    name = re.search(rb'"made_for":\{"name":"([^"]*)"', head)
+    data = name[1].decode("utf-8", "replace") if name else "another file"
+    return Look("index", f"a tfrio index of {data}, not data", "name the data file instead")
 
 
 def _text_look(head: bytes) -> Look | None:
@@ -146,6 +155,8 @@ def sniff(head: bytes, size: int | None = None) -> Look:
         return Look("empty", "an empty file")
     if header_length(head) is not None:
         return Look("tfrecord", "TFRecord")
+    if head.startswith(_INDEX_MAGIC):
+        return _index_look(head)
     for magic, look in _MAGIC:
         if head.startswith(magic):
             return look

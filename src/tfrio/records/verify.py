@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from tfrio.records.check import FileReport, check_file
 from tfrio.records.names import SIDECAR, ShardGap, base_name
 from tfrio.records.shards import Ignored, gaps_beside, list_files
 from tfrio.records.totals import Total, check_totals
-from tfrio.storage import Entry, list_folder, name_of, size_of
+from tfrio.storage import Entry, is_stream, list_folder, name_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -125,6 +126,7 @@ def verify(
     start: int = 0,
     digest: bool = False,
     threads: int | None = None,
+    look: Callable[[str, list[bytes]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
     """Check files to their last byte.
@@ -137,6 +139,8 @@ def verify(
         digest: Also compute the SHA-256 of each file, to compare copies on two machines.
         threads: Threads in all, by default up to 4; they work on several files or, for plain and
             blocked gzip files, within one.
+        look: Called with each file and its first sound payloads (1,000, or fewer that exceed
+            16 MiB), from any thread; the file is not opened a second time for it.
         progress: Called with stored bytes done and in all, from any thread.
 
     Returns:
@@ -147,29 +151,36 @@ def verify(
     """
     if hasattr(paths, "read"):
         source = cast("Source", paths)
-        report = _check(source, compression, start, digest, usable_threads(threads), None)
+        check = functools.partial(_check, compression=compression, start=start, digest=digest)
+        report = check(source, threads=usable_threads(threads), look=look)
         return VerifyReport((report,))
     listing = list_files(cast("PathsLike", paths), split=split)
     workers = usable_threads(threads)
     meter = _Meter(sum(size_of(file) or 0 for file in listing.files), progress)
-    each = max(1, workers // len(listing.files))
+    check = functools.partial(
+        _check,
+        compression=compression,
+        start=start,
+        digest=digest,
+        threads=max(1, workers // len(listing.files)),
+        look=look,
+        advanced=meter.add,
+    )
     with ThreadPoolExecutor(workers, "verify") as pool:
-        jobs = [
-            pool.submit(_check, file, compression, start, digest, each, meter.add)
-            for file in listing.files
-        ]
-        reports = tuple(job.result() for job in jobs)
+        reports = tuple(pool.map(check, listing.files))
     gaps, totals = _around(reports)
     return VerifyReport(reports, gaps, totals, listing.ignored)
 
 
 def _check(
     file: Source,
+    *,
     compression: str | None,
     start: int,
     digest: bool,
     threads: int,
-    advanced: Callable[[int], None] | None,
+    look: Callable[[str, list[bytes]], None] | None = None,
+    advanced: Callable[[int], None] | None = None,
 ) -> FileReport:
     """Check one file; what keeps it from being read is a finding, too."""
     try:
@@ -179,6 +190,7 @@ def _check(
             start=start,
             digest=digest,
             threads=threads,
+            look=functools.partial(look, name_of(file)) if look else None,
             advanced=advanced,
         )
     except (NotTFRecordError, OSError) as error:
@@ -195,6 +207,8 @@ def _around(reports: Iterable[FileReport]) -> tuple[tuple[ShardGap, ...], tuple[
     """Look at the folders of the files: are all shards there, and do the totals fit?"""
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
+        if is_stream(report.path):
+            continue  # nothing lies beside it
         counts.setdefault(_folder(report.path), {})[report.path] = report.records
     gaps = gaps_beside(path for files in counts.values() for path in files)
     totals: list[Total] = []

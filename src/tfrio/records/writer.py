@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
@@ -97,7 +96,7 @@ class GzipPacker:
         self._pool = self._pool or ThreadPoolExecutor(self._threads, "deflate")
         try:
             return self._pool.submit(deflate_member, block, records, level=self._level)
-        except RuntimeError:  # the interpreter is ending: a forgotten writer is being closed
+        except RuntimeError:  # the interpreter is ending: a drop-in's forgotten writer is closed
             done: Future[bytes] = Future()
             done.set_result(deflate_member(block, records, level=self._level))
             return done
@@ -145,7 +144,8 @@ class RecordWriter(Closing):
     """Write records to one file.
 
     The file appears under its name when it is closed, or at the first ``flush``; until then, and
-    after any error, nothing half-written bears that name. Use it as a context manager.
+    after any error, nothing half-written bears that name. Use it as a context manager: what a
+    writer that is forgotten unclosed did not flush is given up, with a warning.
 
     Args:
         path: Local path, URL or writable file object.
@@ -154,7 +154,7 @@ class RecordWriter(Closing):
         compression: ``"none"``, ``"gzip"`` (blocks that any gzip reader reads, and that can be
             sought and inflated in parallel) or ``"zlib"``. None means gzip for names ending
             ``.gz`` and none otherwise; appending keeps what the file has.
-        level: 1 to 3 fast, 4 to 9 small and slow.
+        level: 1 (fast) to 9 (small).
         block_size: Uncompressed bytes in a gzip block; blocks hold whole records.
         threads: Threads to compress on, by default up to 4; 1 starts none.
         fsync: Wait at ``close`` until the bytes are on the disk.
@@ -316,12 +316,9 @@ class RecordWriter(Closing):
             self._sink.forked()
 
     def __del__(self) -> None:
-        """Close a forgotten writer, with a warning."""
+        """Give up a forgotten writer, with a warning."""
         if not self.closed:
-            warnings.warn(
-                f"{self.path}: a writer was never closed; use `with`", ResourceWarning, stacklevel=2
-            )
-            self.close()
+            self.forgotten(self.path, self.records)
 
 
 def _payload_bytes(payload: object) -> bytes:

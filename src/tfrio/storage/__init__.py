@@ -7,8 +7,25 @@ bears a final name.
 
 from tfrio.storage.closing import Closing
 from tfrio.storage.forks import FORKED, at_fork
-from tfrio.storage.listing import Entry, is_folder, is_regular, list_folder, list_glob, size_of
-from tfrio.storage.reading import BinaryReader, Source, local_path, name_of, open_read, read_full
+from tfrio.storage.listing import (
+    Entry,
+    is_folder,
+    is_regular,
+    is_stream,
+    list_folder,
+    list_glob,
+    refuse_stream,
+    size_of,
+)
+from tfrio.storage.reading import (
+    BinaryReader,
+    Source,
+    local_path,
+    name_of,
+    named,
+    open_read,
+    read_full,
+)
 from tfrio.storage.remote import is_remote
 from tfrio.storage.writing import atomic_write, open_write, publish, temporary_beside
 
@@ -23,14 +40,17 @@ __all__ = [
     "is_folder",
     "is_regular",
     "is_remote",
+    "is_stream",
     "list_folder",
     "list_glob",
     "local_path",
     "name_of",
+    "named",
     "open_read",
     "open_write",
     "publish",
     "read_full",
+    "refuse_stream",
     "size_of",
     "temporary_beside",
 ]

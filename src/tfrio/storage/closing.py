@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Self
+
+from tfrio.errors import UnclosedWriterWarning, many
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,6 +22,24 @@ class Closing:
     def abort(self) -> None:
         """Give the work up; for readers the same as closing."""
         self.close()
+
+    def forgotten(self, path: str, records: int) -> None:
+        """Give up a writer that is collected unclosed, with a warning; for its ``__del__``.
+
+        Whoever forgot to close it may have been stopped by an error: the file may lack records,
+        and nothing half-written bears a final name.
+
+        Args:
+            path: What it writes.
+            records: How many records it was given.
+        """
+        self.abort()
+        warnings.warn(
+            f"{path}: a writer was never closed: what was not flushed of its {records} "
+            f"{many(records, 'record')} is given up. Use `with`, or call close()",
+            UnclosedWriterWarning,
+            stacklevel=3,
+        )
 
     def __enter__(self) -> Self:
         """Return the object itself."""

@@ -10,11 +10,20 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfrio.errors import require
+from tfrio.errors import UsageError, require
 from tfrio.storage.reading import local_path
 from tfrio.storage.remote import filesystem, is_remote, obstore_of, uses_obstore
 
-__all__ = ["Entry", "is_folder", "is_regular", "list_folder", "list_glob", "size_of"]
+__all__ = [
+    "Entry",
+    "is_folder",
+    "is_regular",
+    "is_stream",
+    "list_folder",
+    "list_glob",
+    "refuse_stream",
+    "size_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,31 @@ def is_regular(source: object) -> bool:
     if not isinstance(source, str | os.PathLike) or is_remote(source):
         return False
     return local_path(source).is_file()
+
+
+def is_stream(source: object) -> bool:
+    """Tell whether this names a local pipe, socket or device, whose bytes come only once."""
+    if not isinstance(source, str | os.PathLike) or is_remote(source):
+        return False
+    local = local_path(source)
+    return local.exists() and not local.is_file() and not local.is_dir()
+
+
+def refuse_stream(source: object, work: str) -> None:
+    """Refuse work that would read a pipe twice.
+
+    Args:
+        source: Path, URL or file object.
+        work: What reads its input more than once, as the subject of a sentence.
+
+    Raises:
+        UsageError: It names a stream.
+    """
+    if is_stream(source):
+        raise UsageError(
+            f"{source}: {work} reads its input more than once, and this is a stream, whose bytes "
+            "come only once; save it to a file first"
+        )
 
 
 def is_folder(path: str) -> bool:

@@ -21,6 +21,7 @@ __all__ = [
     "Source",
     "local_path",
     "name_of",
+    "named",
     "open_read",
     "read_full",
 ]
@@ -84,9 +85,26 @@ class BinaryReader(Protocol):
 
 
 def local_path(path: PathLike) -> Path:
-    """Return a local path, without a leading ``file://``."""
-    text = os.fspath(path)
-    return Path(text.removeprefix("file://"))
+    """Return a local path, without a leading ``file://``.
+
+    Raises:
+        UsageError: The path is empty, which would stand for the current folder.
+    """
+    text = os.fspath(path).removeprefix("file://")
+    if not text:
+        raise UsageError("a path is empty; name a file, or '.' for the current folder")
+    return Path(text)
+
+
+def named(error: OSError, name: str) -> OSError:
+    """Return an error of the operating system that tells which file it is about."""
+    if error.filename is None and error.errno is not None:
+        error.filename = name
+    return error
+
+
+def _seekless(name: str) -> UsageError:
+    return UsageError(f"{name}: this stream cannot seek; copy it to a file first")
 
 
 def name_of(source: Source) -> str:
@@ -152,22 +170,36 @@ class LocalReader:
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of ``buffer``; may be short."""
-        if self._position is None:
-            return self._file.readinto(buffer) or 0
-        got = os.preadv(self._file.fileno(), [buffer], self._position)
+        try:
+            if self._position is None:
+                return self._file.readinto(buffer) or 0
+            got = os.preadv(self._file.fileno(), [buffer], self._position)
+        except OSError as error:
+            raise named(error, self.name) from None
         self._position += got
         return got
 
     def read(self, length: int, /) -> bytes:
         """Return the next bytes, at most ``length``; may be short."""
-        if self._position is None:
-            return self._file.read(length) or b""
-        piece = os.pread(self._file.fileno(), length, self._position)
+        try:
+            if self._position is None:
+                return self._file.read(length) or b""
+            piece = os.pread(self._file.fileno(), length, self._position)
+        except OSError as error:
+            raise named(error, self.name) from None
         self._position += len(piece)
         return piece
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, fewer at the end."""
+        if not self.seekable:
+            raise _seekless(self.name)
+        try:
+            return self._read_at(offset, length)
+        except OSError as error:
+            raise named(error, self.name) from None
+
+    def _read_at(self, offset: int, length: int) -> bytes:
         if not hasattr(os, "pread"):
             with self._lock:
                 self._file.seek(offset)
@@ -184,6 +216,8 @@ class LocalReader:
 
     def seek(self, offset: int) -> None:
         """Continue ``readinto`` at ``offset``."""
+        if not self.seekable:
+            raise _seekless(self.name)
         if self._position is None:
             self._file.seek(offset)
         else:
@@ -257,24 +291,33 @@ class ObjectReader:
             with self._lock:
                 if self.seekable:
                     self._file.seek(self._position)
-                self._block = memoryview(self._file.read(max(REMOTE_BLOCK, length)) or b"")
+                self._block = memoryview(self._fetch(max(REMOTE_BLOCK, length)))
         piece = bytes(self._block[:length])
         self._block = self._block[length:]
         self._position += len(piece)
         return piece
 
+    def _fetch(self, length: int) -> bytes:
+        try:
+            return self._file.read(length) or b""
+        except OSError as error:
+            raise named(error, self.name) from None
+
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, fewer at the end."""
         if not self.seekable:
-            raise UsageError(f"{self.name}: this stream cannot seek; copy it to a file first")
-        with self._lock:
-            self._file.seek(offset)
-            return _read_exactly(self._file, length)
+            raise _seekless(self.name)
+        try:
+            with self._lock:
+                self._file.seek(offset)
+                return _read_exactly(self._file, length)
+        except OSError as error:
+            raise named(error, self.name) from None
 
     def seek(self, offset: int) -> None:
         """Continue ``readinto`` at ``offset``."""
         if not self.seekable:
-            raise UsageError(f"{self.name}: this stream cannot seek; copy it to a file first")
+            raise _seekless(self.name)
         self._block = memoryview(b"")
         self._position = offset
 
