@@ -161,6 +161,9 @@ class TestArchive:
             convert(tmp_path / "a.npz", tmp_path / "a.tfrecord")
         with pytest.raises(UsageError, match="no array 'q'; there are x, y, z"):
             convert(tmp_path / "a.npz", tmp_path / "a.tfrecord", features=["q"])
+        np.savez(tmp_path / "o.npz", o=np.array([{1: 2}], object))
+        with pytest.raises(SchemaError, match="array 'o' cannot be read .*leave it out with fea"):
+            convert(tmp_path / "o.npz", tmp_path / "a.tfrecord")
         (tmp_path / "b.npz").write_bytes(b"no archive")
         with pytest.raises(SchemaError, match="not a NumPy archive"):
             convert(tmp_path / "b.npz", tmp_path / "a.tfrecord")
@@ -191,6 +194,23 @@ def test_wrong_uses(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="features= needs"):
         convert(path, tmp_path / "b.tfrecord", features=["id"])
     assert not (tmp_path / "b.tfrecord").exists()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "t.json", "t.csv.gz", "t.txt"])
+def test_names_that_say_something_else(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "three.tfrecord", THREE)
+    text = r"must end in \.tfrecord, \.tfrecord\.gz, \.parquet"
+    with pytest.raises(UsageError, match=text) as caught:
+        convert(path, tmp_path / name)
+    assert ("import_table" in str(caught.value)) == ("csv" in name or "json" in name)
+    assert [file.name for file in tmp_path.iterdir()] == ["three.tfrecord"]
+
+
+@pytest.mark.parametrize("name", ["t", "t.gz", "t.rec", "t-00000-of-00001", "t.tfrec.gz"])
+def test_names_of_records(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "three.tfrecord", THREE)
+    convert(path, tmp_path / name)
+    assert payloads(tmp_path / name) == payloads(path)
 
 
 def test_records_without_features_have_no_columns(tmp_path: Path) -> None:

@@ -15,15 +15,17 @@ __all__ = ["convert_command", "extract_command"]
 @click.command("convert", short_help="Convert to Parquet, Arrow or npz and back.")
 @click.argument("sources", nargs=-1, required=True)
 @click.argument("out")
-@click.option("-k", "--keys", help="Features to take, in this order, separated by commas.")
-@click.option("--level", type=int, help="Level of gzip: 1 to 3 fast, 4 to 9 small and slow.")
+@click.option(
+    "-k", "--keys", "features", help="Features to take, in this order, separated by commas."
+)
+@click.option("--level", type=int, help="Level of gzip: 1 (fast) to 9 (small).")
 @click.option("--strict", is_flag=True, help="Refuse numbers that float32 changes noticeably.")
 @json_option
 def convert_command(
     sources: tuple[str, ...],
     out: str,
     *,
-    keys: str | None,
+    features: str | None,
     level: int | None,
     strict: bool,
     as_json: bool,
@@ -45,7 +47,7 @@ def convert_command(
     report = convert(
         sources[0] if len(sources) == 1 else list(sources),
         out,
-        features=names(keys),
+        features=names(features),
         level=DEFAULT_LEVEL if level is None else level,
         strict=strict,
     )

@@ -45,7 +45,8 @@ def _options(command: click.Command, arguments: Sequence[str]) -> dict[str, str]
             break
         command = command.get_command(click.Context(command), word) or command
     return {
-        param.opts[-1].lstrip("-").replace("-", "_"): param.opts[-1]
+        name: param.opts[-1]
         for param in command.params
         if isinstance(param, click.Option)
+        for name in (param.opts[-1].lstrip("-").replace("-", "_"), param.name or "")
     }

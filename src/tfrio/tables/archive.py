@@ -155,7 +155,7 @@ def _feature(path: str, name: str, archive: Any) -> Feature:
     if f"{name}.data" in archive.files:
         return Feature("bytes", shape=(), required=not absent)
     ragged = f"{name}.values" in archive.files
-    array = archive[f"{name}.values" if ragged else name]
+    array = _loaded(path, f"{name}.values" if ragged else name, archive)
     kind = array.dtype.kind
     if kind in "SU":
         return Feature("bytes", shape=(), required=not absent)
@@ -170,6 +170,19 @@ def _feature(path: str, name: str, archive: Any) -> Feature:
     dtype = None if stored else array.dtype.name
     shape = None if ragged else array.shape[1:]
     return Feature("float" if kind == "f" else "int64", shape, dtype, required=not absent)
+
+
+def _loaded(path: str, name: str, archive: Any) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = archive[name]
+    except ValueError as error:
+        raise SchemaError(
+            f"{path}: array '{name}' cannot be read ({error}). Save it with a dtype of numbers or "
+            "text, or leave it out with features=",
+            path=path,
+            feature=name,
+        ) from error
+    return array
 
 
 def archive_batches(path: str, schema: Schema, rows: int) -> Iterator[Batch]:

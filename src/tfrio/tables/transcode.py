@@ -16,12 +16,13 @@ from tfrio.compression import DEFAULT_LEVEL
 from tfrio.errors import SchemaError, TfrioWarning, UsageError, require
 from tfrio.examples.arrow import from_arrow
 from tfrio.examples.writer import Writer
+from tfrio.records.names import is_record_name, stem_of
 from tfrio.records.reader import read_records
 from tfrio.records.shards import expand
 from tfrio.records.writer import RecordWriter
 from tfrio.tables.archive import archive_batches, archive_schema, write_archive
 from tfrio.tables.arrow import arrow_schema, look_through, record_batches, rows_per_batch
-from tfrio.tables.sinks import open_sink
+from tfrio.tables.sinks import FORMATS, open_sink
 from tfrio.tables.sources import ARROW, PARQUET, open_ipc, open_parquet
 
 if TYPE_CHECKING:
@@ -78,12 +79,12 @@ def convert(
     Args:
         source: TFRecord files (a file, folder, glob, or several), or one ``.parquet``, ``.arrow``
             or ``.npz`` file.
-        out: File to write: ``.parquet``, ``.arrow``, ``.npz``, or any other name for TFRecord
-            (``.gz`` for gzip). TFRecord to TFRecord changes the compression only; payloads stay
-            as they are.
+        out: File to write: ``.parquet``, ``.arrow``, ``.npz``, or ``.tfrecord`` (no ending or one
+            of its other forms will do; ``.gz`` for gzip). TFRecord to TFRecord changes the
+            compression only; payloads stay as they are.
         features: Features to take, in this order; None takes all. Not for TFRecord to TFRecord.
         batch_size: Rows at a time; by default what fits in 64 MiB.
-        level: Compression level of gzip: 1 to 3 fast, 4 to 9 small and slow.
+        level: Compression level of gzip: 1 (fast) to 9 (small).
         strict: Refuse numbers that float32 changes noticeably, instead of warning once.
 
     Returns:
@@ -96,6 +97,7 @@ def convert(
     """
     target = os.fspath(out)
     given, made = _form(source), _form(target)
+    _check_target(target, made)
     if given != "records" and made != "records":
         raise UsageError(
             f"{source} and {target} are both tables; one side of a conversion is TFRecord"
@@ -119,6 +121,17 @@ def _form(path: Any) -> str:
     name = os.fspath(path).lower() if isinstance(path, str | os.PathLike) else ""
     forms = ((PARQUET, "parquet"), (ARROW, "arrow"), (_ARCHIVE, "npz"))
     return next((form for endings, form in forms if name.endswith(endings)), "records")
+
+
+def _check_target(target: str, form: str) -> None:
+    """Refuse names that say something else than what would be written."""
+    ending = os.path.splitext(stem_of(target))[1]  # noqa: PTH122 - it may be a URL
+    if form != "records" or is_record_name(target) or not ending:
+        return
+    known = ", ".join((*PARQUET, *ARROW, *_ARCHIVE))
+    table = ending.lower() in FORMATS
+    remedy = "; import_table (tfrio import table) writes CSV and GeoJSON" if table else ""
+    raise UsageError(f"{target}: the name must end in .tfrecord, .tfrecord.gz, {known}{remedy}")
 
 
 def _recompress(source: PathsLike, target: str, level: int) -> int:
