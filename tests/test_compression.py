@@ -282,26 +282,83 @@ def test_a_cut_anywhere_gives_all_before_it_then_one_error(
 
 
 _HASH_OF_BLOCKS = """
-import hashlib, random
-from tfrio.compression.deflate import deflate_member
-source, digest = random.Random(1), hashlib.sha256()
-for _ in range(1000):
-    data = source.randbytes(source.randrange(30)) * source.randrange(1, 40)
-    digest.update(deflate_member(data, 1))
-print(digest.hexdigest())
+import hashlib, random, sys
+from concurrent.futures import ThreadPoolExecutor
+from tfrio.compression import deflate_member, zlib_compressor
+
+source = random.Random(1)
+blocks = [source.randbytes(source.randrange(30)) * source.randrange(1, 40) for _ in range(300)]
+blocks += [source.randbytes(source.randrange(1, 300)) * source.randrange(1, 900) for _ in range(30)]
+blocks += [source.randbytes(200_000), bytes(1 << 20), b""]
+noise = [source.randbytes(source.randrange(200_000)) for _ in range(5)]
+
+def pack(k):
+    level = k % 9 + 1
+    deflate_member(noise[k % 5], 1, level=level)  # what the next one finds in the memory it gets
+    stream = zlib_compressor(level)
+    return deflate_member(blocks[k], 1, level=level) + stream.compress(blocks[k]) + stream.flush()
+
+order = list(range(len(blocks)))
+random.Random(sys.argv[1]).shuffle(order)
+with ThreadPoolExecutor(3) as pool:
+    packed = dict(zip(order, pool.map(pack, order)))
+print(hashlib.sha256(b"".join(packed[k] for k in sorted(packed))).hexdigest())
 """
 
 
-def test_blocks_do_not_depend_on_what_the_memory_held_before() -> None:
+def test_the_same_input_gives_the_same_bytes_in_any_process_thread_and_memory() -> None:
     """MALLOC_PERTURB_ makes glibc fill new memory with a byte; elsewhere it does nothing."""
     found = {
         subprocess.run(
-            [sys.executable, "-c", _HASH_OF_BLOCKS],
+            [sys.executable, "-c", _HASH_OF_BLOCKS, fill],
             env={**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": fill},
             capture_output=True,
             text=True,
             check=True,
         ).stdout
-        for fill in ("0", "85", "255")
+        for fill in ("0", "1", "85", "170", "255")
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("level", range(1, 10))
+def test_every_level_can_be_read_and_is_no_larger_than_the_one_below(level: int) -> None:
+    data = b"".join(golden.frame(b"%d" % (i * i)) for i in range(20_000))
+    member = deflate_member(data, 20_000, level=level)
+    assert gzip.decompress(member) == data
+    lower = deflate_member(data, 20_000, level=max(level - 1, 1))
+    assert len(member) <= len(lower) * 1.02
+
+
+def test_a_flipped_bit_of_a_block_is_told() -> None:
+    data = b"abc" * 300 + DATA[:300]
+    member = deflate_member(data, 3)
+    header = parse_header(member)
+    assert header is not None
+    without_meaning = 0  # the last byte of the deflate data may be filled up with any bits
+    for bit in range(header.length * 8, len(member) * 8):
+        bad = golden.flipped(member, bit // 8, 1 << bit % 8)
+        try:
+            assert inflate_block(bad, header, name="x", start=7) == data
+            without_meaning += 1
+        except CompressedDataError as error:
+            assert "in the gzip block at compressed bytes 7 to" in error.message  # noqa: PT017
+    assert without_meaning < 8
+
+
+@pytest.mark.parametrize(
+    ("usize", "why"),
+    [
+        (1 << 40, "1099511627776 bytes claimed of "),
+        (899, "900 bytes inflated where 899 should be"),
+        (901, "900 bytes inflated where 901 should be"),
+        (0, "1 bytes inflated where 0 should be"),
+    ],
+)
+def test_a_block_that_claims_another_size_is_told(usize: int, why: str) -> None:
+    member = deflate_member(b"abc" * 300, 3)
+    bad = block_header(len(member), usize, 3) + member[HEADER_SIZE:]
+    header = parse_header(bad)
+    assert header is not None
+    with pytest.raises(CompressedDataError, match=why):
+        inflate_block(bad, header, name="x", start=0)

@@ -1,10 +1,15 @@
-"""Inflating gzip members and zlib streams one after the other, each checked to its last byte."""
+"""Inflating gzip members and zlib streams, each checked to its last byte.
+
+Streams of any length go through ISA-L, piece by piece. Blocks, which tell their size, go through
+libdeflate, which is the fastest at whole buffers and cannot stream.
+"""
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from deflate import DeflateError, gzip_decompress
 from isal import igzip_lib
 
 from tfrio.compression.blocks import Header, parse_header
@@ -14,12 +19,15 @@ from tfrio.errors import CompressedDataError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Inflater", "Input", "inflate_block"]
+__all__ = ["Inflater", "Input", "Piece", "inflate_block"]
+
+Piece: TypeAlias = "bytes | bytearray"
 
 PIECE = 256 << 10  # inflated at once; stays in the second-level cache
 _FEED = 64 << 10  # compressed bytes given to the inflater at once
 _FIRST_FEED = 4 << 10
 _READ = 1 << 20  # compressed bytes read at once
+_MOST_TIMES = 1032  # what deflate can expand to: 258 bytes take at least 2 bits
 
 
 class Forward(Protocol):
@@ -272,7 +280,7 @@ class Inflater:
         self.members += 1
 
 
-def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> bytes:
+def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> Piece:
     """Inflate one whole gzip member that told its size.
 
     Args:
@@ -289,17 +297,11 @@ def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> byte
     """
     told = header.member if header.member and header.member.records >= 0 else None
     size = told.usize if told else int.from_bytes(data[-4:], "little")
-    problem, piece = "", b""
     try:
-        piece = igzip_lib.decompress(data, flag=igzip_lib.DECOMP_GZIP, bufsize=max(size, 1))
-    except InflateError as error:
-        problem = f"damaged gzip data ({error})"
-    if not problem and len(piece) != size:
-        problem = f"{len(piece)} bytes inflated where {size} should be"
-    if problem:
+        return _whole(data, size)
+    except ValueError as error:
         raise CompressedDataError(
-            f"{name}: {problem} in the gzip block at compressed bytes {start} to "
-            f"{start + len(data)}",
+            f"{name}: {error} in the gzip block at compressed bytes {start} to {start + len(data)}",
             path=name,
             offset=start,
             field="gzip",
@@ -307,5 +309,29 @@ def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> byte
             got=told.records if told else None,
             code="data",
             resumable=True,
-        )
+        ) from None
+
+
+def _whole(data: bytes, size: int) -> Piece:
+    """Inflate a gzip member to ``size`` bytes, or raise ValueError with what is wrong."""
+    if size > _MOST_TIMES * len(data):
+        raise ValueError(f"{size} bytes claimed of {len(data)} compressed ones")
+    try:
+        piece: Piece = gzip_decompress(data, max(size, 1))
+    except DeflateError:
+        piece = _slowly(data, size)
+    if len(piece) != size:
+        raise ValueError(f"{len(piece)} bytes inflated where {size} should be")
+    return piece
+
+
+def _slowly(data: bytes, size: int) -> bytes:
+    """Inflate with ISA-L, which says what it dislikes; at most one byte more than ``size``."""
+    stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+    try:
+        piece: bytes = stream.decompress(data, size + 1)
+    except InflateError as error:
+        raise ValueError(f"damaged gzip data ({error})") from None
+    if not stream.eof and len(piece) <= size:
+        raise ValueError(f"damaged gzip data (no end after {len(piece)} bytes)")
     return piece

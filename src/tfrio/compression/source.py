@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
-from tfrio.compression.inflate import Inflater, Input, inflate_block
+from tfrio.compression.inflate import Inflater, Input, Piece, inflate_block
 from tfrio.errors import CompressedDataError, FileCutError, UsageError
 from tfrio.storage import FORKED, at_fork, open_read, read_full
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkSource", "InflateSource", "PlainSource", "open_chunks", "usable_threads"]
 
-_Item: TypeAlias = "bytes | Future[bytes] | CompressedDataError | None"
+_Item: TypeAlias = "Piece | Future[Piece] | CompressedDataError | None"
 
 _AHEAD = 16 << 20  # uncompressed bytes held at most before the consumer asks for them
 _LARGEST_MEMBER = 64 << 20  # a member claiming more compressed bytes is inflated as it arrives
@@ -253,7 +253,7 @@ class InflateSource:
         """Get the next piece; an error waits until what precedes it was handed out."""
         if self._ended or self._late:
             return False
-        piece: bytes | None = b""
+        piece: Piece | None = b""
         try:
             while piece == b"":  # a block without records
                 piece = self._next_piece()
@@ -265,7 +265,7 @@ class InflateSource:
         self._piece = memoryview(piece or b"")
         return not self._ended
 
-    def _next_piece(self) -> bytes | None:
+    def _next_piece(self) -> Piece | None:
         if self._forked:
             raise UsageError(f"{self.name}: {FORKED}")
         if self._thread is None:
@@ -327,7 +327,7 @@ class InflateSource:
         place.skip(len(data))
         if self.blocks is not None and header.member is not None:
             self.blocks.append(header.member)
-        future: Future[bytes]
+        future: Future[Piece]
         if self._thread is None:
             future = Future()
             _settle(future, data, header, self.name, start)
@@ -361,7 +361,7 @@ class InflateSource:
         self._reader.close()
 
 
-def _settle(future: Future[bytes], data: bytes, header: Header, name: str, start: int) -> None:
+def _settle(future: Future[Piece], data: bytes, header: Header, name: str, start: int) -> None:
     """Inflate on the calling thread, keeping an error for whoever asks for the result."""
     try:
         future.set_result(inflate_block(data, header, name=name, start=start))
@@ -369,8 +369,8 @@ def _settle(future: Future[bytes], data: bytes, header: Header, name: str, start
         future.set_exception(error)
 
 
-def _failed(error: Exception) -> Future[bytes]:
-    future: Future[bytes] = Future()
+def _failed(error: Exception) -> Future[Piece]:
+    future: Future[Piece] = Future()
     future.set_exception(error)
     return future
 
