@@ -76,8 +76,9 @@ def test_misfit_is_refused(change, words):
 
 
 def test_other_dicts_and_versions_are_refused():
-    with pytest.raises(UsageError, match="missing"):
-        Progress.from_dict({"epoch": 3}, rank=0, world=1)
+    for other in ({"epoch": 3}, {}, None):
+        with pytest.raises(UsageError, match="not a state of a tfrio dataset: consumed, data, "):
+            check_fit(other, **NOW)
     with pytest.raises(UsageError, match="version 99"):
         Progress.from_dict({**saved(Progress()), "version": 99}, rank=0, world=1)
 

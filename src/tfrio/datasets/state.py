@@ -172,7 +172,7 @@ class Progress:
 
 def _check_shape(state: Mapping[str, Any]) -> None:
     needed = {"version", "data", "order", "seed", "rank", "world", "epoch", "consumed", "done"}
-    missing = sorted(needed - set(state))
+    missing = sorted(needed - set(state or ()))  # None, where nothing was saved
     if missing:
         raise UsageError(f"this is not a state of a tfrio dataset: {', '.join(missing)} missing")
     if state["version"] != VERSION:

@@ -132,8 +132,8 @@ def _check_numbers(files: Sequence[PredictionFile], *, partial: bool) -> None:
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         raise GeoError(
             f"{files[0].prefix}: shard {shown}{more} missing; there are "
-            f"{', '.join(f'{number:05d}' for number in numbers[:10])}. Fetch what is missing, or "
-            "pass partial=True to place only these and leave the rest nodata",
+            f"{', '.join(f'{number:05d}' for number in numbers[:10])}. Fetch what is missing; "
+            "an import with partial=True places only these and leaves the rest nodata",
             path=files[0].prefix,
         )
 

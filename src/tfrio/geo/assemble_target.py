@@ -377,8 +377,9 @@ def _of_manifest(manifest: Manifest, name: str, prefix: str | None) -> Target:
         places, size = GridPlaces(grid), grid.covered
     if manifest.layout == "pixel":
         raise GeoError(
-            f"{name}: this export holds one SequenceExample per pixel. Write its predictions as "
-            "patches (tfrio.geo.write_predictions) before bringing them back to a map",
+            f"{name}: this export holds one SequenceExample per pixel, not patches. To train, read "
+            "its files with tfrio.torch.EpisodeDataset; write predictions as patches "
+            "(tfrio.geo.write_predictions) before bringing them back to a map",
             path=name,
         )
     return Target(
