@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 
 from tests.records import golden
 from tests.records.golden import PAYLOADS, THREE, put
-from tfrio.errors import CorruptRecordError, IndexFileError, TfrioError, UsageError
+from tfrio.errors import CorruptRecordError, IndexFileError, TfrioError, TfrioWarning, UsageError
 from tfrio.records import access, seek
 from tfrio.records.access import RecordFile
 from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.sequence import RecordSequence
+from tfrio.records.sidecar import save_index
 from tfrio.records.writer import RecordWriter
 from tfrio.storage import atomic_write
 
@@ -341,3 +342,49 @@ def test_any_batch_equals_picking_from_a_list(
         buffer = located.buffers[which]
         assert bytes(buffer[start : start + len(payloads[i]) + 16]) == golden.frame(payloads[i])
     records.close()
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zlib"])
+def test_ordinary_compression_behind_a_url_is_entered_near_the_record(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The file is fetched once, for the index; a record then costs one request for a part of it."""
+    payloads = [np.random.default_rng(i).bytes(50_000) for i in range(200)]
+    data = b"".join(map(golden.frame, payloads))
+    remote = Requests(gzip.compress(data, 1) if kind == "gzip" else zlib.compress(data, 1))
+    size = len(remote.getvalue())
+    url = f"memory://points-{kind}"
+    with atomic_write(url) as file:
+        file.write(remote.getvalue())
+    index = build_index(url)
+    assert len(index.points.windows) >= 5
+    monkeypatch.setattr(access, "find_index", lambda *_: index)
+    monkeypatch.setattr(access, "open_read", lambda _: access_reader(remote))
+    records = RecordSequence(url)
+    for number in (100, 3, 199):
+        remote.asked.clear()
+        assert records[number] == payloads[number]
+        assert len(remote.asked) <= 2
+        assert sum(length for _, length in remote.asked) < size / 3
+
+
+def test_an_index_that_leaves_damage_out_says_so_at_every_open(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", golden.PAYLOAD_FLIP)
+    save_index(build_index(path, allow_partial=True), path)
+    for _ in range(2):
+        with pytest.warns(TfrioWarning, match="leaves damaged records out; 2 records can be read"):
+            assert len(RecordSequence(path)) == 2
+
+
+def test_a_record_not_found_where_the_index_says_hints_at_the_index(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", THREE)
+    records = RecordSequence(path)
+    path.write_bytes(golden.frame(bytes(20)) + golden.frame(bytes(86)))
+    with pytest.raises(CorruptRecordError, match="changed in place since .* make it again"):
+        records[1]
+
+
+def test_numbers_in_a_table_are_refused(tmp_path: Path) -> None:
+    records = RecordSequence(put(tmp_path, "a", THREE))
+    with pytest.raises(UsageError, match="an array of 2 axes"):
+        records[np.array([[0, 1], [2, 0]])]

@@ -271,6 +271,8 @@ def test_a_text_index_of_a_compressed_file_is_refused_with_the_remedy(tmp_path: 
     ("text", "problem"),
     [
         ("0 46\n46 92\n138 20\n", "its last record ends at 158, but .* has 138 bytes"),
+        ("0 46\n46 46\n", "its last record ends at 92, but .* has 138 bytes: the records behind"),
+        ("", "its last record ends at 0, but .* has 138 bytes"),
         ("0 46\n40 46\n", "entries overlap"),
         ("0 5\n", "shorter than a record"),
         ("0 46\nhello\n", "line 2: expected 'offset size', found 'hello'"),

@@ -18,6 +18,7 @@ from tfrio.records.reader import read_records
 from tfrio.records.reshard import filter_records, merge, reshard
 from tfrio.records.sharded import ShardedWriter
 from tfrio.records.shards import expand
+from tfrio.records.verify import verify
 from tfrio.records.writer import RecordWriter
 
 
@@ -62,7 +63,8 @@ def test_shards_by_number_records_or_bytes(
 def test_an_empty_input_gives_one_empty_shard(tmp_path: Path) -> None:
     path = put(tmp_path, "a", b"")
     for options in ({"max_records": 2}, {"max_bytes": 100}, {"shards": 1}):
-        (row,) = reshard(path, tmp_path / "out", **options).files  # type: ignore[arg-type]
+        prefix = tmp_path / f"out-{next(iter(options))}"
+        (row,) = reshard(path, prefix, **options).files  # type: ignore[arg-type]
         assert row.records == 0
 
 
@@ -112,6 +114,8 @@ def test_other_work_or_other_data_starts_anew(tmp_path: Path) -> None:
     reshard(path, tmp_path / "x", max_records=1)
     place = tmp_path / "x-shards.json"
     place.write_text(place.read_text().replace('"complete": true', '"complete": false'))
+    for shard in tmp_path.glob("x-0*"):
+        shard.unlink()
     assert reshard(path, tmp_path / "x", max_records=2).resumed == 0
     place.write_text("not json")
     assert reshard(path, tmp_path / "x", max_records=2).resumed == 0
@@ -246,3 +250,38 @@ def test_a_remote_prefix_is_refused() -> None:
 
 def test_the_manifest_lies_beside_the_shards() -> None:
     assert module.manifest_path("o/x") == "o/x-shards.json"
+
+
+def test_merging_never_replaces_a_file_unless_told(tmp_path: Path) -> None:
+    """Also the last of its inputs, where the name of the output was forgotten."""
+    first, second = put(tmp_path, "a", FRAMES[0]), put(tmp_path, "b", FRAMES[1])
+    with pytest.raises(FileExistsError, match="exists already; name another, or set overwrite"):
+        merge([first], second)
+    assert second.read_bytes() == FRAMES[1]
+    merge([first, second], second, overwrite=True)
+    assert second.read_bytes() == FRAMES[0] + FRAMES[1]
+
+
+def test_splitting_refuses_to_mix_with_another_set_of_the_same_prefix(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", THREE)
+    reshard(path, tmp_path / "t", shards=2)
+    for options in ({"shards": 3}, {"max_bytes": 100}):
+        with pytest.raises(UsageError, match="a shard of another set with the same prefix"):
+            reshard(path, tmp_path / "t", **options)  # type: ignore[arg-type]
+    reshard(path, tmp_path / "t", shards=2)
+    reshard(path, tmp_path / "t2", shards=3)
+    assert len(list(tmp_path.glob("t-0*"))) == 2
+
+
+def test_two_sets_under_one_name_are_found(tmp_path: Path) -> None:
+    for total in (1, 3):
+        for index in range(total):
+            put(tmp_path, f"t-{index:05d}-of-{total:05d}.tfrecord", THREE)
+    report = verify(tmp_path)
+    assert not report.ok
+    assert "several sets of shards under one name, of 00001 and of 00003" in str(report.findings[0])
+
+
+def test_remote_shards_are_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="splitting needs a local folder"):
+        reshard(put(tmp_path, "a", THREE), "memory://d/s", shards=2)

@@ -23,6 +23,8 @@ from tfrio.records.repair import repair
 from tfrio.records.reshard import merge, reshard
 from tfrio.records.sequence import RecordSequence
 from tfrio.records.verify import verify
+from tfrio.records.writer import RecordWriter
+from tfrio.storage import atomic_write
 from tfrio.survey import info
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -118,3 +120,43 @@ def test_an_empty_path_is_no_folder(name: str, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert "a path is empty" in done.stderr
+
+
+def test_a_pipe_named_as_output_is_written_to_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    source = tmp_path / "a"
+    source.write_bytes(THREE)
+    came: list[bytes] = []
+    reader = threading.Thread(target=lambda: came.append(path.read_bytes()), daemon=True)
+    reader.start()
+    report = merge(source, path)
+    reader.join(30)
+    assert came == [THREE]
+    assert (report.records, report.files[0].digest) == (3, "")
+    assert path.is_fifo()
+
+
+def test_a_device_named_as_output_stays_a_device(tmp_path: Path) -> None:
+    path = tmp_path / "null"
+    try:
+        os.mknod(path, 0o600 | 0o020000, os.makedev(1, 3))
+        path.write_bytes(b"")
+    except OSError:
+        pytest.skip("no right to make devices here")
+    with RecordWriter(path) as writer:
+        writer.write(b"x")
+    with atomic_write(path) as file:
+        file.write(b"x")
+    assert path.is_char_device()
+    with pytest.raises(FileExistsError, match="never replaces"):
+        RecordWriter(path, mode="x")
+
+
+def test_standard_output_gets_the_records(tmp_path: Path) -> None:
+    source = tmp_path / "a"
+    source.write_bytes(THREE)
+    command = [sys.executable, "-m", "tfrio", "merge", str(source), "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert done.stdout == THREE
+    assert b"3 records" in done.stderr

@@ -212,3 +212,13 @@ def test_what_can_be_opened_only_once_is_not_looked_at_beforehand(
     writer.start()
     assert job(pipe) == 3
     writer.join()
+
+
+def test_a_report_reads_like_a_sentence(tmp_path: Path) -> None:
+    sound, bad = put(tmp_path, "a", THREE), put(tmp_path, "b", golden.PAYLOAD_FLIP)
+    assert str(verify(sound)) == "3 sound records in 1 file: all is well"
+    lines = str(verify([sound, bad])).splitlines()
+    assert lines[0] == "5 sound records in 2 files: 1 finding"
+    assert "payload checksum mismatch in record 1 at offset 46" in lines[1]
+    assert "1 whole record precedes" in lines[1]
+    assert str(count([sound])) == "3 records in 1 file, 138 bytes"

@@ -47,6 +47,9 @@ def _packing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return kind(command)
 
 
+_overwrite_option = click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+
+
 @click.command("count", short_help="Count records, file by file.")
 @click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("--split", help="Only shards of this split, such as train.")
@@ -108,7 +111,9 @@ def index_command(
             refuse_stream(file, "an index")
             index = build_index(file, allow_partial=allow_partial)
             place = _save_index(index, file, out, text=text)
-            made.append({"path": file, "index": place, "records": index.count})
+            made.append(
+                {"path": file, "index": place, "records": index.count, "partial": index.partial}
+            )
             if update is not None:
                 update(number + 1, len(files))
     if as_json:
@@ -116,6 +121,12 @@ def index_command(
     else:
         for row in made:
             click.echo(f"{row['path']}: {plural(row['records'], 'record')} -> {row['index']}")
+            if row["partial"]:
+                click.echo(
+                    f"tfrio: warning: {row['path']}: damaged records are left out of its index; "
+                    "`tfrio verify` tells which",
+                    err=True,
+                )
 
 
 def _save_index(index: RecordIndex, file: str, out: str | None, *, text: bool) -> str:
@@ -132,7 +143,7 @@ def _save_index(index: RecordIndex, file: str, out: str | None, *, text: bool) -
 @click.argument("path")
 @click.argument("out")
 @_packing_options
-@click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+@_overwrite_option
 @json_option
 def repair_command(
     path: str, out: str, *, compression: str | None, overwrite: bool, as_json: bool
@@ -214,6 +225,7 @@ def split_command(
 @click.argument("out")
 @_packing_options
 @_damage_options
+@_overwrite_option
 @json_option
 def merge_command(
     paths: tuple[str, ...],
@@ -222,6 +234,7 @@ def merge_command(
     compression: str | None,
     skip_bad: bool,
     max_bad: int | None,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Write the records of PATHS (files, folders, globs), in order, to the one file OUT.
@@ -241,6 +254,7 @@ def merge_command(
             compression=compression,
             errors="skip" if skip_bad else "raise",
             max_bad=max_bad,
+            overwrite=overwrite,
             progress=update,
         )
     _tell_copy(report, as_json=as_json)
@@ -251,9 +265,16 @@ def merge_command(
 @click.argument("paths", nargs=-1, required=True)
 @click.argument("out")
 @_packing_options
+@_overwrite_option
 @json_option
 def filter_command(
-    where: str, paths: tuple[str, ...], out: str, *, compression: str | None, as_json: bool
+    where: str,
+    paths: tuple[str, ...],
+    out: str,
+    *,
+    compression: str | None,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Write those records of PATHS (files, folders, globs) to OUT for which WHERE holds.
 
@@ -267,7 +288,14 @@ def filter_command(
     from tfrio.examples.where import filter_examples
 
     with progress("filtering", "bytes") as update:
-        report = filter_examples(paths, out, where=where, compression=compression, progress=update)
+        report = filter_examples(
+            paths,
+            out,
+            where=where,
+            compression=compression,
+            overwrite=overwrite,
+            progress=update,
+        )
     _tell_copy(report, as_json=as_json)
 
 
@@ -276,7 +304,8 @@ def _tell_copy(report: CopyReport, *, as_json: bool) -> None:
         emit_json(report.to_dict())
         return
     for row in report.files:
-        click.echo(f"{row.path}: {plural(row.records, 'record')}, {human_bytes(row.bytes)}")
+        size = f", {human_bytes(row.bytes)}" if row.digest else ""  # a pipe has neither
+        click.echo(f"{row.path}: {plural(row.records, 'record')}{size}", err=not row.digest)
     if report.left_out:
         click.echo(f"{plural(report.left_out, 'record')} left out")
     if report.resumed:

@@ -11,6 +11,7 @@ from tfrio.errors import UsageError
 from tfrio.examples.decode import read
 from tfrio.records.reshard import CopyReport, merge
 from tfrio.records.shards import expand
+from tfrio.storage import refuse_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -171,6 +172,7 @@ def filter_examples(
     *,
     where: str | Callable[[Mapping[str, Any]], bool],
     compression: str | None = None,
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> CopyReport:
     """Write the records for which a condition holds to one file, their payload bytes untouched.
@@ -180,21 +182,27 @@ def filter_examples(
         out: The new file; it appears when complete.
         where: An expression over the features (see ``Condition``), or a function of a row.
         compression: Of the new file; None goes by its name.
+        overwrite: Allow ``out`` to exist.
         progress: Called with stored bytes read and in all.
 
     Returns:
         What was written and left out.
 
     Raises:
-        UsageError: The expression is wrong.
+        UsageError: The expression is wrong, or a path is a pipe.
         CorruptRecordError: A record is damaged.
+        FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
     test = Condition(where) if isinstance(where, str) else where
     features = list(test.features) if isinstance(test, Condition) else None
     files = expand(paths)
+    for file in files:
+        refuse_stream(file, "filtering by a condition")
     rows = read(files, features=features)
 
     def keep(_payload: bytes) -> bool:
         return test(next(rows))
 
-    return merge(files, out, keep=keep, compression=compression, progress=progress)
+    return merge(
+        files, out, keep=keep, compression=compression, overwrite=overwrite, progress=progress
+    )

@@ -15,7 +15,14 @@ import numpy as np
 from tfrio import _core
 from tfrio.compression.blocks import parse_header
 from tfrio.compression.inflate import inflate_block
-from tfrio.errors import CorruptRecordError, IndexFileError, TfrioWarning, UsageError, from_fault
+from tfrio.errors import (
+    CorruptRecordError,
+    IndexFileError,
+    TfrioWarning,
+    UsageError,
+    from_fault,
+    many,
+)
 from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
@@ -58,6 +65,18 @@ def find_index(path: PathLike, choice: IndexChoice = "auto") -> RecordIndex:
         UsageError: The path is a pipe, in which no record can be found again.
     """
     refuse_stream(path, "access by record number")
+    index = _find_index(path, choice)
+    if index.partial:
+        warnings.warn(
+            f"{os.fspath(path)}: its index leaves damaged records out; {index.count} "
+            f"{many(index.count, 'record')} can be read. Run `tfrio verify` for a full account",
+            TfrioWarning,
+            stacklevel=3,
+        )
+    return index
+
+
+def _find_index(path: PathLike, choice: IndexChoice) -> RecordIndex:
     if choice == "memory":
         return build_index(path, verify=False)
     if choice != "auto":
@@ -68,12 +87,12 @@ def find_index(path: PathLike, choice: IndexChoice = "auto") -> RecordIndex:
         except FileNotFoundError:
             continue
         except IndexFileError as error:
-            warnings.warn(f"{error}; made again", TfrioWarning, stacklevel=3)
+            warnings.warn(f"{error}; made again", TfrioWarning, stacklevel=4)
     index = build_index(path, verify=False)
     try:
         save_index(index, path)
     except OSError as error:
-        warnings.warn(f"the index of {path} cannot be kept: {error}", TfrioWarning, stacklevel=3)
+        warnings.warn(f"the index of {path} cannot be kept: {error}", TfrioWarning, stacklevel=4)
     return index
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrio.compression.source import usable_threads
+from tfrio.errors import many
 from tfrio.records.damage import Damage
 from tfrio.records.headers import header_offsets
 from tfrio.records.index import read_blocks
@@ -50,6 +51,11 @@ class CountReport:
     def bytes(self) -> int:
         """Stored bytes of all files."""
         return sum(file.bytes for file in self.files)
+
+    def __str__(self) -> str:
+        """Return the totals in one line."""
+        files = f"{len(self.files)} {many(len(self.files), 'file')}"
+        return f"{self.records} {many(self.records, 'record')} in {files}, {self.bytes} bytes"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "SIDECAR",
@@ -154,7 +154,21 @@ def find_gaps(paths: Iterable[str]) -> list[ShardGap]:
             folder = path[: len(path) - len(base_name(path))]
             groups[folder + shard.head, shard.total, shard.tail].append(shard.index)
     gaps = (_gap(prefix, total, sorted(set(found))) for (prefix, total, _), found in groups.items())
-    return [gap for gap in gaps if gap]
+    return [gap for gap in gaps if gap] + _doubles(groups)
+
+
+def _doubles(groups: Mapping[tuple[str, int | None, str], list[int]]) -> list[ShardGap]:
+    """Find prefixes with several sets of shards: what is read then comes twice."""
+    sets: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    for prefix, total, tail in groups:
+        sets[prefix, tail].append(total)
+    found = []
+    for (prefix, _), totals in sets.items():
+        if len(totals) > 1:
+            told = sorted("of unknown number" if t is None else f"of {t:05d}" for t in totals)
+            text = f"{prefix}: several sets of shards under one name, {' and '.join(told)}"
+            found.append(ShardGap(prefix, (), (), None, text))
+    return found
 
 
 def _gap(prefix: str, total: int | None, found: list[int]) -> ShardGap | None:

@@ -15,13 +15,21 @@ from tfrio.errors import TfrioWarning, UsageError
 from tfrio.records.check import digest_of
 from tfrio.records.counting import count
 from tfrio.records.damage import DamagePolicy, DamageReport, ErrorMode
-from tfrio.records.names import shard_path
+from tfrio.records.names import base_name, parse_name, shard_path
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import expand
 from tfrio.records.sidecar import Fingerprint, fingerprint
 from tfrio.records.walk import Chunk, walk
 from tfrio.records.writer import RecordWriter
-from tfrio.storage import atomic_write, local_path, refuse_stream, size_of
+from tfrio.storage import (
+    atomic_write,
+    is_remote,
+    is_stream,
+    list_folder,
+    local_path,
+    refuse_stream,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -336,6 +344,8 @@ def reshard(
     for file in files:
         refuse_stream(file, "splitting")
     text = os.fspath(prefix)
+    if is_remote(text):
+        raise UsageError(f"{text}: splitting needs a local folder; split there, and copy the files")
     local_path(text).parent.mkdir(parents=True, exist_ok=True)
     options = {
         "shards": shards,
@@ -352,6 +362,7 @@ def reshard(
     resumed = len(manifest.shards)
     total = _total(files, keep, errors) if max_bytes is None else None
     limits, number = _limits(total, shards, max_records, max_bytes)
+    _refuse_mixture(text, number)
     writing = {"compression": compression, "level": level}
     filler = _Filler(text, suffix, limits, number, manifest, writing)
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
@@ -366,6 +377,22 @@ def reshard(
     return CopyReport(
         rows, sum(row.records for row in rows), resumed, copy.left_out, copy.policy.report
     )
+
+
+def _refuse_mixture(prefix: str, total: int | None) -> None:
+    """Refuse to write shards beside others of the same prefix but another number.
+
+    Raises:
+        UsageError: There are such shards.
+    """
+    base = local_path(prefix)
+    for entry in list_folder(str(base.parent)):
+        shard = parse_name(base_name(entry.path))
+        if shard and shard.head == base.name and shard.total != total:
+            raise UsageError(
+                f"{entry.path}: a shard of another set with the same prefix, which would be read "
+                "along with the new ones; remove that set, or name another prefix"
+            )
 
 
 def _total(files: Sequence[str], keep: Callable[[bytes], bool] | None, errors: ErrorMode) -> int:
@@ -386,6 +413,7 @@ def merge(
     level: int = DEFAULT_LEVEL,
     errors: ErrorMode = "raise",
     max_bad: int | None = None,
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> CopyReport:
     """Write the records of some files to one file, in order, their payload bytes untouched.
@@ -398,6 +426,7 @@ def merge(
         level: Compression level, see ``RecordWriter``.
         errors: ``"raise"`` or ``"skip"`` damaged records.
         max_bad: Most damaged records to skip.
+        overwrite: Allow ``out`` to exist, even to be one of the files.
         progress: Called with stored bytes read and in all.
 
     Returns:
@@ -405,13 +434,18 @@ def merge(
 
     Raises:
         CorruptRecordError: A record is damaged.
+        FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
     files = expand(paths)
+    stream = is_stream(out)
+    if not overwrite and not stream and size_of(os.fspath(out)) is not None:
+        raise FileExistsError(f"{os.fspath(out)} exists already; name another, or set overwrite")
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
     with RecordWriter(out, compression=compression, level=level) as writer:
         for frames, ends in copy:
             writer.write_framed(frames, ends)
-    row = ShardRow(os.fspath(out), writer.records, size_of(os.fspath(out)) or 0, digest_of(out))
+    size, digest = (0, "") if stream else (size_of(os.fspath(out)) or 0, digest_of(out))
+    row = ShardRow(os.fspath(out), writer.records, size, digest)
     return CopyReport((row,), writer.records, 0, copy.left_out, copy.policy.report)
 
 

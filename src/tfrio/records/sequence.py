@@ -122,6 +122,8 @@ class RecordSequence(Sequence[bytes]):
         given = np.asarray(which)
         if given.dtype.kind not in "iu" and given.size:
             raise UsageError(f"record numbers must be whole numbers, got {given.dtype}")
+        if given.ndim != 1:
+            raise UsageError(f"record numbers must be one list, got an array of {given.ndim} axes")
         numbers = given.astype(np.int64)
         count = self._count
         wrong = numbers[(numbers < -count) | (numbers >= count)]
@@ -162,7 +164,12 @@ class RecordSequence(Sequence[bytes]):
 
     @staticmethod
     def _fault(fault: _core.Fault, file: RecordFile, record: int) -> TfrioError:
-        return from_fault(fault, path=file.path, record=record, offset=file.offset(record))
+        error = from_fault(fault, path=file.path, record=record, offset=file.offset(record))
+        error.message += (
+            ". Records are found by an index: if the file was changed in place since that was "
+            "made, make it again with `tfrio index`"
+        )
+        return error
 
     def locate(self, numbers: _Int64) -> Located:
         """Get the frames of records, each stretch of a file read once.

@@ -10,10 +10,11 @@ from tfrio.errors import UsageError
 from tfrio.storage import (
     atomic_write,
     is_remote,
+    is_stream,
     local_path,
     name_of,
     named,
-    open_write,
+    open_beside,
     publish,
     temporary_beside,
 )
@@ -75,7 +76,7 @@ class LocalSink:
         self._temporary = temporary_beside(path)
         self._published = append_at is not None
         if append_at is None:
-            self._file = open_write(self._temporary)
+            self._file = open_beside(path, self._temporary)
         else:
             self._file = path.open("r+b", buffering=0)
             self._claim(append_at)
@@ -220,6 +221,31 @@ class ObjectSink:
     forked = abort
 
 
+class StreamSink(ObjectSink):
+    """A device, pipe or socket named by its path: written straight to, as nothing can replace it.
+
+    Args:
+        path: Its path.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.open("wb", buffering=0))
+        self.name = str(path)
+
+    def write(self, data: bytes | memoryview, /) -> None:
+        """Write all of ``data``."""
+        try:
+            super().write(data)
+        except OSError as error:
+            raise named(error, self.name) from None
+
+    def finish(self) -> None:
+        """Close it."""
+        self._file.close()
+
+    abort = forked = finish
+
+
 def open_sink(
     path: Source | IO[bytes],
     *,
@@ -243,6 +269,8 @@ def open_sink(
         if exclusive or append_at is not None:
             raise UsageError(f"{path}: remote objects can only be written with mode 'w'")
         return RemoteSink(str(path))
+    if is_stream(path) and not exclusive:
+        return StreamSink(local_path(path))  # type: ignore[arg-type]
     if isinstance(path, str | os.PathLike):
         return LocalSink(local_path(path), append_at=append_at, exclusive=exclusive, fsync=fsync)
     if not hasattr(path, "write"):

@@ -89,4 +89,10 @@ def read_text_index(path: PathLike, place: PathLike) -> RecordIndex:
             "was made for other data. Make it again with `tfrio index`",
             path=name,
         )
+    if size is not None and end < size:
+        raise IndexFileError(
+            f"{name}: its last record ends at {end}, but {os.fspath(path)} has {size} bytes: the "
+            "records behind would be missing. Make it again with `tfrio index`",
+            path=name,
+        )
     return RecordIndex("none", len(offsets), end, np.ascontiguousarray(offsets))

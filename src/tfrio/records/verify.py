@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tfrio.compression.source import usable_threads
-from tfrio.errors import NotTFRecordError
+from tfrio.errors import NotTFRecordError, many
 from tfrio.records.check import FileReport, check_file
 from tfrio.records.names import SIDECAR, ShardGap, base_name
 from tfrio.records.shards import Ignored, gaps_beside, list_files
@@ -87,6 +87,14 @@ class VerifyReport:
         found += [Finding("shards", gap.prefix, gap.message) for gap in self.gaps]
         found += [Finding("total", total.path, total.message) for total in self.totals]
         return tuple(found)
+
+    def __str__(self) -> str:
+        """Return the outcome, and each finding, as lines for a person."""
+        files = f"{len(self.files)} {many(len(self.files), 'file')}"
+        found = len(self.findings)
+        outcome = f"{found} {many(found, 'finding')}" if found else "all is well"
+        first = f"{self.records} sound {many(self.records, 'record')} in {files}: {outcome}"
+        return "\n".join([first, *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

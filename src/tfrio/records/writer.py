@@ -38,6 +38,7 @@ __all__ = ["Mode", "RecordWriter"]
 
 Mode: TypeAlias = Literal["x", "w", "a"]
 _FRAME_BYTES = 16
+_LARGEST_BLOCK = 64 << 20  # held in memory, once a thread
 
 
 class Packer(Protocol):
@@ -180,8 +181,11 @@ class RecordWriter(Closing):
         self.closed = True  # until everything below succeeded
         if mode not in get_args(Mode):
             raise UsageError(f"mode must be 'x', 'w' or 'a', got {mode!r}")
-        if block_size < 1:
-            raise UsageError(f"block_size must be at least 1 byte, got {block_size}")
+        if not isinstance(block_size, int) or not 1 <= block_size <= _LARGEST_BLOCK:
+            raise UsageError(
+                f"block_size must be at least 1 byte and at most {_LARGEST_BLOCK}, as a whole "
+                f"number; got {block_size!r}"
+            )
         self.path = name_of(path)
         append_at, kind = _target(path, mode, check_choice(compression))
         self.compression: Compression = kind

@@ -27,7 +27,13 @@ from tfrio.storage.reading import (
     read_full,
 )
 from tfrio.storage.remote import is_remote
-from tfrio.storage.writing import atomic_write, open_write, publish, temporary_beside
+from tfrio.storage.writing import (
+    atomic_write,
+    open_beside,
+    open_write,
+    publish,
+    temporary_beside,
+)
 
 __all__ = [
     "FORKED",
@@ -46,6 +52,7 @@ __all__ = [
     "local_path",
     "name_of",
     "named",
+    "open_beside",
     "open_read",
     "open_write",
     "publish",

@@ -12,7 +12,13 @@ from pathlib import Path
 
 from tfrio.errors import UsageError, require
 from tfrio.storage.reading import local_path
-from tfrio.storage.remote import filesystem, is_remote, obstore_of, uses_obstore
+from tfrio.storage.remote import (
+    filesystem,
+    is_remote,
+    obstore_of,
+    remote_errors,
+    uses_obstore,
+)
 
 __all__ = [
     "Entry",
@@ -54,7 +60,8 @@ def size_of(path: str) -> int | None:
     if uses_obstore(path):
         with contextlib.suppress(FileNotFoundError):
             store, key = obstore_of(path)
-            return int(require("obstore", extra="cloud").head(store, key)["size"])
+            head = require("obstore", extra="cloud").head
+            return int(remote_errors(path, lambda: head(store, key))["size"])
         return None
     fs, inside = filesystem(path)
     return int(fs.size(inside) or 0) if fs.isfile(inside) else None

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from tfrio.errors import UsageError, require
+from tfrio.errors import TfrioError, UsageError, require
 
 __all__ = ["StoreFile", "filesystem", "is_remote", "obstore_of", "remote_errors", "uses_obstore"]
 
@@ -54,7 +54,8 @@ def obstore_of(url: str) -> tuple[Any, str]:
     stores = require("obstore.store", extra="cloud")
     scheme, _, rest = url.partition("://")
     host, _, key = rest.partition("/")
-    return stores.from_url(f"{scheme}://{host}"), key
+    options = {"allow_http": True} if scheme == "http" else None
+    return stores.from_url(f"{scheme}://{host}", client_options=options), key
 
 
 class StoreFile:
@@ -95,8 +96,23 @@ class StoreFile:
 
 
 def remote_errors(url: str, action: Any) -> Any:
-    """Run ``action``; a missing object is a FileNotFoundError that names the URL."""
+    """Run ``action``; errors of the store become ones of the system that name the URL.
+
+    Raises:
+        FileNotFoundError: No such object.
+        OSError: The store cannot be reached, or refuses.
+    """
     try:
         return action()
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{url}: no such object") from error
+    except TfrioError:
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith("obstore"):
+            raise
+        first = str(error).partition("\n")[0].strip()
+        raise OSError(
+            f"{url}: the store cannot be read ({first}). Check the address, the network and the "
+            "credentials"
+        ) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from tfrio.errors import TfrioError, require
+from tfrio.storage.listing import is_stream
 from tfrio.storage.reading import local_path
 from tfrio.storage.remote import filesystem, is_remote, obstore_of, uses_obstore
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tfrio.types import PathLike
 
-__all__ = ["atomic_write", "open_write", "publish", "temporary_beside"]
+__all__ = ["atomic_write", "open_beside", "open_write", "publish", "temporary_beside"]
 
 # Uploads to these become visible only when complete; the others get a temporary name.
 _ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
@@ -26,7 +27,9 @@ _ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
 def temporary_beside(path: Path) -> Path:
     """Return an unused hidden name in the folder of ``path``, where a rename is atomic."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    # Names may take up to 255 bytes, and a temporary one is longer.
+    name = path.name.encode()[:200].decode(errors="ignore")
+    return path.with_name(f".{name}.{secrets.token_hex(4)}.tmp")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -80,6 +83,16 @@ def open_write(path: Path) -> io.FileIO:
     return io.FileIO(path, "x")
 
 
+def open_beside(path: Path, temporary: Path) -> io.FileIO:
+    """Open the temporary file that becomes ``path``; errors tell the final name."""
+    try:
+        return open_write(temporary)
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = os.fspath(path)
+        raise
+
+
 @contextlib.contextmanager
 def atomic_write(path: PathLike, *, fsync: bool = False) -> Iterator[IO[bytes]]:
     """Write a file that appears under its name only when complete.
@@ -96,9 +109,13 @@ def atomic_write(path: PathLike, *, fsync: bool = False) -> Iterator[IO[bytes]]:
             yield remote
         return
     final = local_path(path)
+    if is_stream(path):  # a device or a pipe: a rename would put a file in its place
+        with final.open("wb") as direct:
+            yield direct
+        return
     temporary = temporary_beside(final)
     process = os.getpid()
-    file = open_write(temporary)
+    file = open_beside(final, temporary)
     try:
         with io.BufferedWriter(file, 1 << 20) as buffered:
             yield buffered
