@@ -11,8 +11,10 @@ import pytest
 
 import tfrio
 from tests.support.samples import write_shards
+from tfrio.geo import array_source, export_image
 
 pytest.importorskip("pyarrow")
+rasterio = pytest.importorskip("rasterio")
 Image = pytest.importorskip("PIL.Image")
 
 
@@ -70,6 +72,25 @@ def test_images_come_out(cli, tmp_path) -> None:
         assert archive.namelist() == ["000001.png", "000002.png"]
         image = Image.open(io.BytesIO(archive.read("000002.png")))
         assert image.size == (3, 2)
+
+
+def test_patches_of_an_export_come_out_in_their_places(cli, tmp_path) -> None:
+    values = np.arange(70, dtype=np.int16).reshape(7, 10)
+    affine = (30, 0, 500_000, 0, -30, 4_500_000)
+    source = array_source(values, affine, crs="EPSG:32618")
+    export_image(source, tmp_path / "a", patch=(4, 3), kernel=(2, 4), dtype="native")
+    asked = ("extract", tmp_path / "a-00000.tfrecord.gz", tmp_path / "out", "--image", "b1")
+    done = cli(*asked, "--geotiff", tmp_path / "a", "--records", "1:3")
+    assert done.code == 0
+    assert "2 images" in done.out
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["patch-000001.tif", "patch-000002.tif"]
+    with rasterio.open(tmp_path / "out" / names[0]) as dataset:
+        assert dataset.transform[2:6:3] == (500_120, 4_500_000)
+        np.testing.assert_array_equal(dataset.read(1), values[:3, 4:8])
+    done = cli(*asked, "--geotiff", tmp_path / "a", "--shape", "3,4")
+    assert done.code == 2
+    assert "without --mask and --shape" in done.err
 
 
 @pytest.mark.parametrize(

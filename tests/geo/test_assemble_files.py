@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.geo.predictions import MIX_A, read, tile, write
+from tests.geo.predictions import AFFINE, GEO_A, MIX_A, read, tile, write
 from tfrio.errors import FeatureKindError, GeoError, UsageError
-from tfrio.geo import import_image
-from tfrio.geo.assemble_files import PredictionFile, find_files, survey
+from tfrio.geo import array_source, export_image, import_image, open_export
+from tfrio.geo.assemble_files import PredictionFile, find_files, list_shards, survey
 from tfrio.geo.mixer import write_mixer
 
 if TYPE_CHECKING:
@@ -171,3 +171,17 @@ def test_sequences_are_no_patches(tmp_path: Path) -> None:
         writer.write_sequence({"n": 1}, {"t": [[1.0], [2.0]]})
     with pytest.raises(GeoError, match="SequenceExamples"):
         survey(find_files(tmp_path / "s.tfrecord"), features=None, index=None)
+
+
+def test_cloud_storage_shards_are_found_by_prefix(tmp_path: Path) -> None:
+    source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
+    export_image(source, tmp_path / "x", patch=(4, 3), naming="gcs", max_file_size=150)
+    (tmp_path / "x-manifest.json").unlink()  # as Earth Engine leaves it
+    report = import_image(tmp_path / "x", tmp_path / "m.tif")
+    assert report.patches == 4
+    for given in (tmp_path / "x", tmp_path / "xmixer.json", tmp_path):
+        np.testing.assert_array_equal(open_export(given).values, GEO_A[:6, :8])
+    with pytest.raises(FileNotFoundError, match="y: no such file"):
+        list_shards(tmp_path / "y")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        list_shards(tmp_path / "lost" / "x")

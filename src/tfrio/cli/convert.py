@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 import click
@@ -65,6 +66,11 @@ def convert_command(
 @click.option("--layout", type=click.Choice(["hwc", "chw"]), default="hwc", show_default=True)
 @click.option("--mask", help="Feature with a mask to tint raw images by.")
 @click.option("--records", metavar="FIRST:STOP", help="Only these records, counted from 0.")
+@click.option(
+    "--geotiff",
+    metavar="EXPORT",
+    help="Write GeoTIFFs in their places: mixer, manifest or prefix of the export.",
+)
 @json_option
 def extract_command(
     paths: tuple[str, ...],
@@ -75,28 +81,41 @@ def extract_command(
     layout: Literal["hwc", "chw"],
     mask: str | None,
     records: str | None,
+    geotiff: str | None,
     as_json: bool,
 ) -> None:
     """Write the image of each record of PATHS to OUT, a folder or a .zip file.
 
-    Encoded images are written as they are, raw ones as PNG.
+    Encoded images are written as they are, raw ones as PNG. With --geotiff the patches of an export
+    become GeoTIFFs in a folder, and --records counts patches.
 
     \b
     Examples:
       tfrio extract train.tfrecord images/ --image image/encoded
       tfrio extract scene-00000.tfrecord.gz b4.zip --image B4 --shape 64,104 --records 0:5
+      tfrio extract 'out/scene-*.tfrecord.gz' b4/ --image B4 --geotiff out/scene-mixer.json
     """
-    from tfrio.tables.extract import extract_images
+    from tfrio.tables.extract import ExtractReport, extract_images
 
-    report = extract_images(
-        paths,
-        out,
-        image=image,
-        shape=_whole_numbers(shape, ",", "--shape") if shape else None,
-        layout=layout,
-        mask=mask,
-        records=_range(records) if records else None,
-    )
+    span = _range(records) if records else None
+    if geotiff:
+        from tfrio.geo.assemble_extract import extract_patches
+
+        if out.lower().endswith(".zip") or mask or shape:
+            raise click.UsageError("--geotiff writes to a folder, without --mask and --shape")
+        patches = range(*span) if span else None
+        files = extract_patches(geotiff, out, records=paths, patches=patches, bands=[image])
+        report = ExtractReport(out, tuple(os.path.basename(file) for file in files))  # noqa: PTH119
+    else:
+        report = extract_images(
+            paths,
+            out,
+            image=image,
+            shape=_whole_numbers(shape, ",", "--shape") if shape else None,
+            layout=layout,
+            mask=mask,
+            records=span,
+        )
     if as_json:
         emit_json(report.as_dict())
     else:

@@ -18,7 +18,7 @@ from tfrio.errors import GeoError, UsageError
 from tfrio.examples.decode import read_batches
 from tfrio.examples.infer import observe
 from tfrio.examples.schema import Feature
-from tfrio.geo.naming import parse_shard_name
+from tfrio.geo.naming import group_exports, parse_shard_name
 from tfrio.records.names import base_name, natural_key, parse_name
 from tfrio.records.shards import list_files
 
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from tfrio.examples.schema import Kind
     from tfrio.types import PathLike, PathsLike
 
-__all__ = ["FeatureLook", "PredictionFile", "Survey", "find_files", "survey"]
+__all__ = [
+    "FeatureLook",
+    "PredictionFile",
+    "Survey",
+    "find_files",
+    "list_shards",
+    "survey",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,36 @@ class PredictionFile:
         return cls(path, path, None)
 
 
+def list_shards(paths: PathsLike) -> list[str]:
+    """List record files; a prefix also stands for shards with the names of Cloud Storage.
+
+    Args:
+        paths: Files, a folder, a glob or a prefix.
+
+    Returns:
+        The files, those of each path in order.
+
+    Raises:
+        FileNotFoundError: A path stands for no file.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return [file for path in given for file in _shards_of(os.fspath(path))]
+
+
+def _shards_of(path: str) -> Sequence[str]:
+    try:
+        return list_files(path).files
+    except FileNotFoundError:
+        folder = path[: len(path) - len(base_name(path))]
+        if not storage.is_folder(folder or "."):
+            raise
+        names = (entry.path for entry in storage.list_folder(folder or "."))
+        found = [e for e in group_exports(names) if base_name(e.prefix) == base_name(path)]
+        if not found:
+            raise
+        return found[0].shards
+
+
 def find_files(
     predictions: PathsLike, *, prefix: str | None = None, partial: bool = False
 ) -> list[PredictionFile]:
@@ -83,7 +120,7 @@ def find_files(
     given: Sequence[PathLike] = (
         [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
     )
-    files = [PredictionFile.of(path) for path in list_files(given).files]
+    files = [PredictionFile.of(path) for path in list_shards(given)]
     groups: dict[str, list[PredictionFile]] = {}
     for file in files:
         groups.setdefault(file.prefix, []).append(file)

@@ -12,11 +12,11 @@ from tfrio import storage
 from tfrio.errors import GeoError, TfrioWarning
 from tfrio.examples.decode import read
 from tfrio.geo.assemble_check import score_order, score_orientations, tells_nothing
+from tfrio.geo.assemble_files import list_shards
 from tfrio.geo.assemble_layout import planes, read_layout
 from tfrio.geo.assemble_place import read_patches
 from tfrio.geo.assemble_seams import neighbours, score_seams
 from tfrio.records.names import base_name
-from tfrio.records.shards import list_files
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _tell(part: Part, what: str, rule: CheckRule) -> None:
 def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
     """Return the shards of the export that are at hand, in order from the first."""
     if inputs is not None:
-        return list(list_files(inputs).files)
+        return list_shards(inputs)
     if target.manifest is None or target.prefix is None:
         return []
     folder = target.prefix[: len(target.prefix) - len(base_name(target.prefix))]

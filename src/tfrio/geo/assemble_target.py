@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require
-from tfrio.geo.assemble_files import PredictionFile
+from tfrio.geo.assemble_files import PredictionFile, list_shards
 from tfrio.geo.frame import Frame, lattice_offset
 from tfrio.geo.grid import Axis, PatchGrid, Window
 from tfrio.geo.manifest import Manifest, read_manifest
 from tfrio.geo.mixer import Mixer, read_mixer
 from tfrio.geo.naming import group_exports, parse_shard_name
-from tfrio.records.shards import list_files
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -336,7 +335,7 @@ def _beside(predictions: Any) -> str:
     given = [predictions] if alone else list(predictions)
     if not given:
         raise UsageError("no predictions were given")
-    prefixes = {prefix for path in list_files(given).files for prefix in _prefixes(path)}
+    prefixes = {prefix for path in list_shards(given) for prefix in _prefixes(path)}
     own = [found for found in map(_of_prefix, sorted(prefixes)) if found is not None]
     if len(own) == 1:
         return own[0]
