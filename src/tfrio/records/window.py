@@ -87,11 +87,13 @@ class Window:
     def _target(self, pending: int) -> int:
         """Return how many bytes to hold after the next read."""
         size = len(self._store)
+        length = self._store[self._begin : self._begin + min(pending, _LENGTH)]
+        record = _FRAME + int.from_bytes(length, "little")
         if pending == size:
-            return 2 * size
+            # Doubled as bytes really arrive, but no larger than the one record needs.
+            return min(2 * size, record + _HEADER) if record > size else 2 * size
         if not self._whole_records or pending < _LENGTH:
             return size
-        record = _FRAME + int.from_bytes(self._store[self._begin : self._begin + _LENGTH], "little")
         most = max(size, _ROOMY)
         if record * _FEW < size or record + _HEADER > most:
             return size
