@@ -13,8 +13,10 @@ from torch.utils.data import DataLoader, random_split
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from tests.datasets.conftest import TOTAL, flipped, ids, write_numbered
+from tests.support.s3 import s3_server
+from tfrio import Writer
 from tfrio.datasets.arrays import ArrayDataset
-from tfrio.errors import CorruptRecordError, MissingExtraError, TfrioWarning
+from tfrio.errors import CorruptRecordError, MissingExtraError, TfrioWarning, UsageError
 from tfrio.torch import TensorBatch, TFRecordDataset, TFRecordMapDataset
 
 # DataLoader warns where it is given more workers than this machine has cores.
@@ -233,6 +235,22 @@ def test_yielded_tensors_are_never_overwritten(numbered, monkeypatch):
     for batch in batches:
         batch["x"] += 1
     assert all(torch.equal(b["x"] - 1, c) for b, c in zip(batches, copies, strict=True))
+
+
+def test_workers_on_an_object_store(monkeypatch):
+    with s3_server() as (endpoint, _):
+        settings = {"ENDPOINT": endpoint, "ALLOW_HTTP": "true", "REGION": "us-east-1"}
+        settings.update(ACCESS_KEY_ID="x", SECRET_ACCESS_KEY="x")
+        for name, value in settings.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        with Writer("s3://bucket/a.tfrecord") as writer:
+            for number in range(20):
+                writer.write({"id": number})
+        data = dataset("s3://bucket/a.tfrecord")
+        assert ids(data) == list(range(20))
+        assert ids(data.loader(num_workers=1)) == list(range(20))
+        with pytest.raises(UsageError, match='multiprocessing_context="spawn"'):
+            list(loaded(data, 1, multiprocessing_context="fork"))
 
 
 # --- map style ---

@@ -6,14 +6,16 @@ blocks, or runs of records) are read at once and held while the order stays near
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from tfrio.errors import CorruptRecordError
+from tfrio.errors import CorruptRecordError, UsageError
 from tfrio.records.reader import RecordStream
 from tfrio.storage import at_fork
+from tfrio.storage.remote import uses_obstore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,6 +179,7 @@ class Sources:
         self.mapped = all(file.mapped for file in self.files)
         """Whether every record of every file is at hand."""
         self._edges: dict[int, Int64] = {}
+        self._process = os.getpid()
         self.forked()
         at_fork(self)
 
@@ -193,6 +196,24 @@ class Sources:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open the files again."""
         self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def needs_new_process(self) -> bool:
+        """Return whether worker processes must not be forked: they would lack obstore's threads."""
+        return any(uses_obstore(file.path) for file in self.files)
+
+    def check_process(self) -> None:
+        """Refuse to wait for ever for what a forked process lacks.
+
+        Raises:
+            UsageError: The files were opened before this process was forked and need obstore.
+        """
+        if os.getpid() != self._process and self.needs_new_process:
+            raise UsageError(
+                f"{self.files[0].path}: files of an object store cannot be read in a forked worker "
+                'process. Give the DataLoader multiprocessing_context="spawn", or use the '
+                "dataset's own loader(), which does so"
+            )
 
     @property
     def seekable(self) -> bool:

@@ -65,7 +65,8 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
             pin_memory: Put the tensors into page-locked memory, where there is a CUDA device.
             persistent_workers: Keep the workers from epoch to epoch.
             prefetch_factor: Batches each worker prepares ahead.
-            multiprocessing_context: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
+            multiprocessing_context: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default,
+                or ``"spawn"`` for files of an object store, which do not survive a fork.
             worker_init_fn: Called in each worker with its number.
 
         Returns:
@@ -76,6 +77,8 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         """
         from tfrio.datasets.loader import Loader
 
+        if multiprocessing_context is None and self._open().sources.needs_new_process:
+            multiprocessing_context = "spawn"
         return Loader(
             self,
             num_workers=num_workers,
@@ -165,6 +168,7 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         return max(1, min(GROUP_BYTES // size, turns))
 
     def _begin(self) -> Progress:
+        self._open().sources.check_process()
         if self.loader_token is not None and self._in_worker():
             send_blocks_as(self.loader_token)
         return super()._begin()
