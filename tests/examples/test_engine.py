@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
 
 from tests.core.payloads import field
-from tests.examples.helpers import example, parse, put
+from tests.examples.helpers import KINDLESS, example, parse, payloads, put, sequence
 from tfrio.errors import DecodeError, TfrioWarning
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
+from tfrio.examples.writer import Writer
 from tfrio.records.damage import DamageReport
 
 
@@ -56,3 +58,23 @@ def test_a_malformed_payload_with_a_new_feature_is_told_as_malformed(tmp_path: P
     with pytest.warns(TfrioWarning, match="skipped 1 damaged"):
         (batch,) = read_batches(path, 5, errors="skip")
     assert batch.rows == 2
+
+
+def test_feature_lists_of_no_steps_are_kept_while_their_kind_is_unknown(tmp_path: Path) -> None:
+    empty = sequence({"n": [1]}, {"L": []})
+    kindless = sequence({"n": [1]}, {"L": [KINDLESS, KINDLESS]})
+    path = put(tmp_path / "a", *[empty] * 1500, kindless, sequence({"n": [1]}, {"L": [[5]]}))
+    with pytest.warns(TfrioWarning, match="values for the first time"):
+        (batch,) = read_batches(path, 3000)
+    assert batch.present["L"].all()
+    assert batch["L"].lengths[-3:].tolist() == [0, 2, 1]
+    assert batch["L"][1501][0].tolist() == [5]
+
+
+def test_batches_of_lists_whose_kind_is_not_known_yet_can_be_written(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", sequence({}, {"L": []}), sequence({}, {"L": [[1.0]]}))
+    with warnings.catch_warnings(), Writer(tmp_path / "b", sequence=True) as writer:
+        warnings.simplefilter("ignore", TfrioWarning)
+        for batch in read_batches(path, 1):
+            writer.write_batch(batch)
+    assert payloads(tmp_path / "b") == payloads(tmp_path / "a")

@@ -11,6 +11,7 @@ import pytest
 from tests.examples.helpers import example, put
 from tfrio.errors import SchemaError, TfrioWarning
 from tfrio.examples.decode import read, read_batches
+from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.examples.writer import Writer
@@ -92,3 +93,70 @@ def test_a_schema_of_codecs_comes_back(tmp_path: Path) -> None:
     (row,) = read(tmp_path / "a")
     assert row["a"].tolist() == [[0, 1], [2, 3]]
     assert row["n"].tolist() == [1]
+
+
+def test_byte_strings_and_text_have_their_axes_in_rows(tmp_path: Path) -> None:
+    names = np.array([[b"a", b"b", b""], [b"c", b"d\0", b"e"]], object)
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"names": names, "free": [["x", "y"]]})
+        writer.write({"names": names.tolist(), "free": [["x", "y"], ["z", "w"]]})
+        writer.write_batch({"names": names[None], "free": np.array([[["p", "q"]]])})
+    rows = list(read(tmp_path / "a"))
+    assert [row["names"].tolist() for row in rows] == [names.tolist()] * 3
+    assert [row["free"].shape for row in rows] == [(1, 2), (2, 2), (1, 2)]
+    assert rows[1]["free"].tolist() == [[b"x", b"y"], [b"z", b"w"]]
+    with tfrio_open(tmp_path / "a", index="memory") as ds:
+        assert ds[1]["names"].tolist() == names.tolist()
+    text = {"names": Feature("bytes", (2, 3), dtype="str"), "free": Feature("bytes", (-1, 2))}
+    assert next(read(tmp_path / "a", schema=text))["names"][1, 2] == "e"
+    (batch,) = read_batches(tmp_path / "a", 5)
+    assert batch["names"][0] == names.ravel().tolist()
+    odd = {"free": Feature("bytes", (-1, 3))}
+    with pytest.raises(SchemaError, match="2 values cannot form.*record 0"):
+        list(read(tmp_path / "a", schema=odd))
+
+
+def test_one_free_axis_may_be_any(tmp_path: Path) -> None:
+    arrays = [np.arange(2 * n, dtype=np.float32).reshape(2, n) for n in (3, 5, 0)]
+    with Writer(tmp_path / "a") as writer:
+        for array in arrays:
+            writer.write({"x": array})
+    for got in (list(read(tmp_path / "a")), [{"x": x} for x in _only_batch(tmp_path / "a")["x"]]):
+        assert [row["x"].shape for row in got] == [(2, 3), (2, 5), (2, 0)]
+        assert [row["x"].tolist() for row in got] == [array.tolist() for array in arrays]
+
+
+def _only_batch(path: Path) -> dict:
+    (batch,) = read_batches(path, 10)
+    return batch
+
+
+def test_steps_have_their_axes(tmp_path: Path) -> None:
+    frames = np.arange(12, dtype=np.int64).reshape(2, 2, 3)
+    names = [np.array([[b"a", b"b"]], object)] * 3
+    with Writer(tmp_path / "a", sequence=True) as writer:
+        writer.write_sequence({"id": 1}, {"frame": list(frames), "names": names})
+        writer.write_sequence({"id": 2}, {"frame": list(frames[:1]), "names": []})
+    first, second = read(tmp_path / "a")
+    np.testing.assert_array_equal(first["frame"], frames)
+    assert [step.tolist() for step in first["names"]] == [[[b"a", b"b"]]] * 3
+    assert second["frame"].shape == (1, 2, 3)
+    assert second["names"] == []
+
+
+def test_rows_of_free_length_keep_their_inner_axes_through_batches(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        for n in (2, 4):
+            writer.write({"x": np.ones((n, 3), np.float32)})
+    with Writer(tmp_path / "b") as writer:
+        for batch in read_batches(tmp_path / "a", 1):
+            writer.write_batch(batch)
+    assert [row["x"].shape for row in read(tmp_path / "b")] == [(2, 3), (4, 3)]
+
+
+def test_a_remote_file_has_no_sidecar_and_says_so() -> None:
+    with (
+        pytest.warns(TfrioWarning, match=r"axes or types of \['x'\] .* local files"),
+        Writer("memory://noted/a.tfrecord") as writer,
+    ):
+        writer.write({"x": np.zeros((2, 3))})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrio.examples.encode import RowEncoder
-    from tfrio.examples.schema import Feature, Place
+    from tfrio.examples.schema import Feature, Kind, Place
 
 __all__ = ["BatchEncoder"]
 
@@ -77,7 +77,13 @@ class BatchEncoder:
             known = self._rows.kinds.get((name, "context"), "unknown")
             kind = "float" if known == "float" else "unknown"
         column, nulls = normal_column(given, name, self._rows.exactness, kind=kind)
-        self._check_axes(name, column, feature)
+        if feature is not None:
+            _check_axes(name, column, feature)
+            return column, nulls
+        texts = isinstance(given, np.ndarray) and given.dtype.kind in "SUOT"
+        shape, place = _axes_of(given if texts else column)
+        if len(shape) > 1:
+            self._rows.note_shape(name, shape, place)
         return column, nulls
 
     def _wired(
@@ -89,6 +95,9 @@ class BatchEncoder:
             return self._split(name, column, wire, feature.row_lengths)
         nested = isinstance(column, Ragged) and isinstance(column.values, Ragged)
         as_list = feature.place == "list" if feature else nested and self._rows.sequence_only
+        if as_list and feature is None and _length_of(column) == 0:
+            kind = self._rows.kinds.get((wire, "list"), "int64")  # no steps have no kind
+            return [(Target(wire, kind, "list"), _no_steps(column, kind))]
         if as_list:
             return [(self._target(wire, column, "list"), _steps(name, column))]
         if not nested:
@@ -119,27 +128,6 @@ class BatchEncoder:
             column = Ragged(inner.values, inner.offsets[column.offsets])
         return [*found, (self._target(wire, column, "context"), _values(column))]
 
-    def _check_axes(self, name: str, column: Any, feature: Feature | None) -> None:
-        """Refuse rows of another shape than the schema's; without one, note the shape."""
-        if not isinstance(column, np.ndarray):
-            return
-        shape = column.shape[1:]
-        if feature is None:
-            if len(shape) > 1:
-                self._rows.note_shape(name, shape)
-            return
-        wanted = feature.shape
-        if wanted is None or feature.dims or feature.place == "list":
-            return
-        fits = len(shape) == len(wanted) and all(
-            d in (-1, n) for d, n in zip(wanted, shape, strict=True)
-        )
-        flat = len(shape) < 2 and feature.count == int(np.prod(shape))
-        if not fits and not flat:
-            raise EncodeError(
-                f"feature '{name}': rows of shape {shape}, the schema says {wanted}", feature=name
-            )
-
     def _check_complete(self, batch: Mapping[str, Any]) -> None:
         for name, feature in (self._rows.schema or {}).items():
             if name not in batch and feature.required and feature.default is None:
@@ -148,6 +136,35 @@ class BatchEncoder:
                     "mark it optional (required=False)",
                     feature=name,
                 )
+
+
+def _axes_of(column: Any) -> tuple[tuple[int, ...], Place]:
+    """Return the axes of each row, or of each step of lists of lists; -1 where lengths differ."""
+    place: Place = "context"
+    if isinstance(column, Ragged) and isinstance(column.values, Ragged):
+        column, place = column.values, "list"
+    if isinstance(column, Ragged):
+        inner = column.values.shape[1:] if isinstance(column.values, np.ndarray) else ()
+        return (-1, *inner), place
+    return (column.shape[1:] if isinstance(column, np.ndarray) else ()), place
+
+
+def _check_axes(name: str, column: Any, feature: Feature) -> None:
+    """Refuse rows of another shape than the schema's."""
+    wanted = feature.shape
+    if not isinstance(column, np.ndarray) or wanted is None:
+        return
+    if feature.dims or feature.place == "list":
+        return
+    shape = column.shape[1:]
+    fits = len(shape) == len(wanted) and all(
+        d in (-1, n) for d, n in zip(wanted, shape, strict=True)
+    )
+    flat = len(shape) < 2 and feature.count == int(np.prod(shape))
+    if not fits and not flat:
+        raise EncodeError(
+            f"feature '{name}': rows of shape {shape}, the schema says {wanted}", feature=name
+        )
 
 
 def _length(name: str, column: Any) -> int:
@@ -202,6 +219,21 @@ def _steps(name: str, column: Any) -> WireColumn:
     if not isinstance(column, Ragged):
         raise EncodeError(f"feature list '{name}' needs rows of steps", feature=name)
     return _values(column.values)._replace(step_offsets=column.offsets)
+
+
+def _length_of(column: Ragged) -> int:
+    """Return the number of values of all lists."""
+    return int(column.offsets[-1] - column.offsets[0])
+
+
+def _no_steps(column: Ragged, kind: Kind) -> WireColumn:
+    """Return rows of no steps as a column of a kind."""
+    none = WireColumn(
+        np.zeros(0, {"bytes": np.uint8, "float": np.float32}.get(kind, np.int64)),
+        np.zeros(1, np.int64) if kind == "bytes" else None,
+        np.zeros(1, np.int64),
+    )
+    return none._replace(step_offsets=np.zeros(len(column) + 1, np.int64))
 
 
 def _flat(values: Array) -> Array:

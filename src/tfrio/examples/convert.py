@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tfrio.errors import DecodeError, MissingFeatureError, SchemaError, TfrioError
-from tfrio.examples.codecs import decode_value, fit_shape
+from tfrio.examples.codecs import decode_value, fit_shape, misfit_text
 from tfrio.examples.columns import Array, Batch, BytesColumn, Column, Ragged
 from tfrio.examples.missing import fill_missing
 
@@ -135,8 +137,12 @@ def _values(job: _Job, native: NativeColumn, rows: int) -> Column:
     return flat.reshape(rows, *shape)
 
 
-def _lists(job: _Job, flat: Array, offsets: Array) -> Ragged:
+def _lists(job: _Job, flat: Array, offsets: Array) -> Ragged | list[Any]:
     """Return lists of free length, their inner axes folded where the schema has some."""
+    shape = tuple(d for d in job.feature.shape or () if isinstance(d, int))
+    if -1 in shape[1:] and not job.feature.dims:
+        bounds = pairwise(offsets.tolist())
+        return [_fit(job, flat[a:b], shape, row) for row, (a, b) in enumerate(bounds)]
     inner = job.feature.inner
     if not inner:
         return Ragged(flat, offsets)
@@ -157,12 +163,27 @@ def _bytes_values(job: _Job, data: BytesColumn, offsets: Array | None, rows: int
         bounds = offsets
     else:
         bounds = np.arange(rows + 1, dtype=np.int64) * feature.count
+    if bounds is not None:
+        _check_axes(job, bounds)
     values: Column = data
     if feature.codec is not None and not feature.dims:
         values = _decoded(job.within(bounds), data)
     elif feature.dtype == "str":
         values = _text(job.within(bounds), data)
     return values if bounds is None else Ragged(values, bounds)
+
+
+def _check_axes(job: _Job, bounds: Array) -> None:
+    """Refuse lists of byte strings that cannot form the axes of the schema."""
+    shape = tuple(d for d in job.feature.shape or () if isinstance(d, int))
+    if job.feature.codec is not None or job.feature.dims or -1 not in shape or len(shape) < 2:
+        return
+    size = -math.prod(shape)
+    lengths = np.diff(bounds)
+    odd = np.flatnonzero(lengths % size if size else lengths)
+    if len(odd):
+        row = int(odd[0])
+        raise job.error(SchemaError, f": {misfit_text(int(lengths[row]), shape)}", row)
 
 
 def _text(job: _Job, data: BytesColumn) -> list[str]:

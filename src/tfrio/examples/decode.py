@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from tfrio.errors import MissingFeatureError, UsageError
 from tfrio.examples.convert import make_batch
 from tfrio.examples.engine import Chunk, Engine, Options
@@ -139,8 +141,8 @@ def read_batches(
         SchemaError: A record does not fit the schema.
         NotTFRecordError: A file is something else.
     """
-    if batch_size < 1:
-        raise UsageError(f"batch_size must be at least 1, got {batch_size}")
+    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        raise UsageError(f"batch_size must be a whole number of at least 1, got {batch_size!r}")
     options = Options(
         compression=compression,
         verify=verify,

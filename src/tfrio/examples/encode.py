@@ -105,7 +105,7 @@ class RowEncoder:
     utf8: Utf8 = "strict"
     exactness: Exactness = field(init=False)
     kinds: dict[tuple[str, Place], Kind] = field(default_factory=dict)
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: dict[tuple[str, Place], tuple[int, ...]] = field(default_factory=dict)
     splits: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -219,6 +219,10 @@ class RowEncoder:
         feature = self.feature(name)
         wire = feature.name or name if feature else name
         made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
+        if feature is None:
+            for step in made:
+                if len(step.shape) > 1:
+                    self.note_shape(name, step.shape, "list")
         known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
         kind = next((m.kind for m in made if m.kind != "unknown"), known)
         # A list of no steps holds no kind: any writes the same bytes.
@@ -285,13 +289,13 @@ class RowEncoder:
             if name not in row and feature.required and feature.default is None and not helper:
                 raise _missing(name)
 
-    def note_shape(self, name: str, shape: tuple[int, ...]) -> None:
-        """Remember the axes of a value, which the record itself does not tell."""
+    def note_shape(self, name: str, shape: tuple[int, ...], place: Place = "context") -> None:
+        """Remember the axes of a value (or step), which the record itself does not tell."""
         from tfrio.examples.schema import common_shape
 
-        known = self.shapes.get(name)
+        known = self.shapes.get((name, place))
         joined = shape if known is None else common_shape(known, shape)
-        self.shapes[name] = () if joined is None else tuple(int(d) for d in joined)
+        self.shapes[name, place] = () if joined is None else tuple(int(d) for d in joined)
 
 
 def _axes(

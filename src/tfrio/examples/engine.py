@@ -160,6 +160,8 @@ class Engine:
             rows += feed.records
             stream.advance(feed.consumed, feed.records)
             if feed.fault is not None:
+                if rows and not whole:
+                    break  # what precedes comes first; the fault is met again at the next call
                 if self._handle(stream, feed.fault) and rows:
                     break
             elif rows == limit or (rows and not whole):

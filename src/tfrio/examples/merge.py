@@ -73,8 +73,8 @@ def _conform(chunk: Chunk, slot: Slot) -> NativeColumn:
     """Return the column of a slot in a chunk of an earlier layout, in the slot's form."""
     for known, native in zip(chunk.layout.slots, chunk.natives, strict=True):
         if known[0] == slot.name and known.place == slot.place:
-            if known.kind != slot.kind:  # nothing but absent rows so far
-                return _absent(slot, chunk.rows)
+            if known.kind != slot.kind:  # no value so far, but perhaps steps without any
+                return _absent(slot, chunk.rows, native.step_offsets, native.present)
             if known.values == slot.values:
                 return native
             return _ragged(native, known.values)
@@ -93,17 +93,20 @@ def _ragged(native: NativeColumn, count: int) -> NativeColumn:
     return native._replace(byte_offsets=_ends(sizes), value_offsets=offsets)
 
 
-def _absent(slot: Slot, rows: int) -> NativeColumn:
-    """Return a column of absent rows."""
-    count = 0 if slot.place else max(slot.values, 0) * rows
-    steps = np.zeros(rows + 1, np.int64) if slot.place else None
-    lists = 0 if slot.place else rows
+def _absent(
+    slot: Slot, rows: int, steps: Array | None = None, present: Array | None = None
+) -> NativeColumn:
+    """Return a column without values: of absent rows, or of feature lists with empty steps."""
+    if slot.place and steps is None:
+        steps = np.zeros(rows + 1, np.int64)
+    lists = rows if steps is None else int(steps[-1])
+    count = max(slot.values, 0) * lists
     return NativeColumn(
         values=np.zeros(0 if slot.kind == _BYTES else count, _DTYPES[slot.kind]),
         byte_offsets=np.zeros(count + 1, np.int64) if slot.kind == _BYTES else None,
         value_offsets=np.zeros(lists + 1, np.int64) if slot.values < 0 else None,
         step_offsets=steps,
-        present=np.zeros(rows, np.uint8),
+        present=np.zeros(rows, np.uint8) if present is None else present,
     )
 
 

@@ -1,8 +1,10 @@
 """``FILE.schema.json``: what a record file cannot say of its own features, beside it.
 
-An Example holds flat lists. Where a row had arrays of two axes or more, the writer notes their
-shape here, and readers without a schema give it back. A sidecar is only believed while its data
-file has the size it was written for.
+An Example holds flat lists. Where a row (or a step of a feature list) had arrays of two axes or
+more, of any kind, the writer notes their shape here, and readers without a schema give it back: one
+axis may differ from row to row. Arrays that differ in more, or in their number of axes, come back
+flat; so do, in batches alone, byte strings: lists in C order. A sidecar is only believed while its
+data file has the size it was written for.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ def noted_schema(rows: RowEncoder) -> Schema:
     if rows.schema is not None:
         return Schema({name: f for name, f in rows.schema.items() if _telling(f)})
     features: dict[str, Feature] = {}
-    for name, shape in rows.shapes.items():
-        if shape and (name, "context") in rows.kinds:
-            features[name] = Feature(rows.kinds[name, "context"], shape)
+    for (name, place), shape in rows.shapes.items():
+        if shape and (name, place) in rows.kinds and name not in features:
+            features[name] = Feature(rows.kinds[name, place], shape, place=place)
     for name in sorted(rows.splits):
         wire = f"{name}/values"
         if (wire, "context") in rows.kinds:

@@ -10,6 +10,7 @@ from tfrio.errors import EncodeError, UsageError
 from tfrio.examples.batches import BatchEncoder
 from tfrio.examples.encode import RowEncoder
 from tfrio.examples.infer import Utf8
+from tfrio.examples.notice import warn_user
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import noted_schema, save_sidecar
@@ -96,6 +97,7 @@ class Writer(Closing):
         self._pending = PendingRows(self._rows)
         self._encoders = Encoders(sort=sort)
         local = isinstance(path, str | os.PathLike) and not is_remote(path)
+        self._unnoted = sidecar and isinstance(path, str) and not local
         self._sidecar = os.fspath(path) if sidecar and local else None  # type: ignore[arg-type]
         self._joined = mode == "a"
         self._out = RecordWriter(
@@ -231,8 +233,14 @@ class Writer(Closing):
             self._out.abort()
             raise
         self._out.close()
+        noted = noted_schema(self._rows)
         if self._sidecar is not None:
-            save_sidecar(self._sidecar, noted_schema(self._rows), joined=self._joined)
+            save_sidecar(self._sidecar, noted, joined=self._joined)
+        elif noted and self._unnoted:
+            warn_user(
+                f"{self.path}: the axes or types of {sorted(noted)} are noted beside local files "
+                "only; read this one with a schema, or say sidecar=False"
+            )
 
     def abort(self) -> None:
         """Give up: leave nothing under the name but what an earlier ``flush`` brought there."""
