@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfrio
+from tests.records.golden import frame
 from tests.support.samples import write_shards
 
 
@@ -67,3 +68,21 @@ def test_a_negative_number_is_wrong_use(cli, shards) -> None:
     done = cli("head", "-n", "-3", shards[0])
     assert done.code == 2
     assert done.err.count("\n") == 1
+
+
+def test_whole_records_are_shown_before_the_damage_is_told(cli, tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    frames = frame(bytes.fromhex("0a0c0a0a0a016112051a030a0101")) * 3
+    path.write_bytes(frames + frames[:20])
+    done = cli("head", "-n", 5, path)
+    assert done.code == 1
+    assert [f"record {k}" in done.out for k in range(4)] == [True, True, True, False]
+    assert "3 whole records precede" in done.err
+
+
+def test_a_path_that_is_not_there_is_told_though_it_is_not_reached(cli, tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(frame(bytes.fromhex("0a0c0a0a0a016112051a030a0101")) * 3)
+    done = cli("head", path, tmp_path / "nope.tfrecord")
+    assert done.code == 1
+    assert "nope.tfrecord: no such file, folder or shard prefix" in done.err

@@ -45,9 +45,12 @@ def head_command(
       tfrio head --json -n 100 train.tfrecord.gz > rows.jsonl
       tfrio head --raw other-messages.tfrecord
     """
+    from tfrio.records.shards import expand
+
+    files = expand(paths)  # all of them, though the first may hold records enough
     asked = keys.split(",") if keys else None
     missing = False
-    for record, row in enumerate(_payloads(paths, number) if raw else _rows(paths, number)):
+    for record, row in enumerate(_payloads(files, number) if raw else _rows(files, number)):
         shown = {name: row.get(name) for name in asked} if asked else row
         missing |= any(value is None for value in shown.values())
         if as_json:
@@ -58,13 +61,13 @@ def head_command(
         raise SystemExit(1)
 
 
-def _rows(paths: tuple[str, ...], number: int) -> Iterator[dict[str, Any]]:
+def _rows(paths: list[str], number: int) -> Iterator[dict[str, Any]]:
     from tfrio.examples.decode import read
 
     return islice(read(paths), number)
 
 
-def _payloads(paths: tuple[str, ...], number: int) -> Iterator[dict[str, Any]]:
+def _payloads(paths: list[str], number: int) -> Iterator[dict[str, Any]]:
     """Yield payloads as rows of one value."""
     from tfrio.records.reader import read_records
 

@@ -36,7 +36,7 @@ class FileReport:
     Attributes:
         path: The file.
         records: Sound records.
-        bytes: Size as stored; None for streams of unknown size.
+        bytes: Size as stored; of a pipe, what came out of it; None where nothing could be read.
         data_bytes: Uncompressed bytes walked.
         compression: ``"none"``, ``"gzip"``, ``"zlib"``, or None when it could not be read.
         members: gzip members; 0 for plain files.
@@ -183,7 +183,7 @@ def _check_in_order(
         return FileReport(
             path=stream.path,
             records=records,
-            bytes=stream.size,
+            bytes=stream.consumed if stream.size is None else stream.size,
             data_bytes=stream.position - start,
             compression=stream.compression,
             members=stream.members,

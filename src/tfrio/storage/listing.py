@@ -42,11 +42,18 @@ class Entry:
 
 def _store_entries(url: str) -> list[Entry]:
     """List all objects below a URL through obstore."""
+    if url.lower().startswith(("http://", "https://")):
+        return []  # the protocol has no listing; asking by WebDAV ends in errors nearly everywhere
     obstore = require("obstore", extra="cloud")
     store, key = obstore_of(url)
     root = url[: len(url) - len(key)]
-    batches = obstore.list(store, prefix=key.rpartition("/")[0] or None)
-    return [Entry(root + str(m["path"]), int(m["size"])) for batch in batches for m in batch]
+
+    def entries() -> list[Entry]:
+        batches = obstore.list(store, prefix=key.rpartition("/")[0] or None)
+        return [Entry(root + str(m["path"]), int(m["size"])) for batch in batches for m in batch]
+
+    found: list[Entry] = remote_errors(url, entries)
+    return found
 
 
 def size_of(path: str) -> int | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import TfrioError, UsageError, require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["StoreFile", "filesystem", "is_remote", "obstore_of", "remote_errors", "uses_obstore"]
 
@@ -63,7 +66,11 @@ class StoreFile:
 
     def __init__(self, url: str) -> None:
         self._obstore = require("obstore", extra="cloud")
+        self._url = url
         self._store, self._key = obstore_of(url)
+        # Of a server that gives no ranges: its one answer, and what of it came but was not asked.
+        self._chunks: Iterator[Any] | None = None
+        self._ahead, self._came = b"", 0
         self.size = int(self._obstore.head(self._store, self._key)["size"])
         self._position = 0
 
@@ -87,12 +94,47 @@ class StoreFile:
         length = left if size < 0 else min(size, left)
         if not length:
             return b""
-        piece = self._obstore.get_range(self._store, self._key, start=self._position, length=length)
+        piece = self._forward(length) if self._chunks is not None else self._range(length)
         self._position += len(piece)
-        return bytes(piece)
+        return piece
+
+    def _range(self, length: int) -> bytes:
+        def fetch() -> bytes:
+            start = self._position
+            return bytes(
+                self._obstore.get_range(self._store, self._key, start=start, length=length)
+            )
+
+        try:
+            piece: bytes = remote_errors(self._url, fetch)
+        except OSError as error:
+            if "NotSupported" not in type(error.__cause__).__name__:
+                raise
+            whole = remote_errors(self._url, lambda: self._obstore.get(self._store, self._key))
+            self._chunks = iter(whole.stream())
+            return self._forward(length)
+        return piece
+
+    def _forward(self, length: int) -> bytes:
+        """Read on in the one answer of a server that gives no ranges."""
+        if self._position != self._came - len(self._ahead):
+            raise UsageError(
+                f"{self._url}: this server gives whole files only, not parts of them; copy the "
+                "file to a disk or a store first"
+            )
+        chunks = self._chunks
+        assert chunks is not None
+        while not self._ahead:
+            self._ahead = remote_errors(self._url, lambda: bytes(next(chunks, b"")))
+            self._came += len(self._ahead)
+            if not self._ahead:
+                return b""
+        piece, self._ahead = self._ahead[:length], self._ahead[length:]
+        return piece
 
     def close(self) -> None:
-        """Do nothing: no connection is kept."""
+        """Drop what is under way."""
+        self._chunks = None
 
 
 def remote_errors(url: str, action: Any) -> Any:
