@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.payloads import protobuf_classes
-from tests.examples.helpers import parse, put
+from tests.examples.helpers import parse, payloads, put
 from tfrio.errors import EncodeError, MissingFeatureError
+from tfrio.examples.columns import Ragged
 from tfrio.examples.decode import read
 from tfrio.examples.encode import encode_example, encode_sequence, is_nested
 from tfrio.examples.schema import Feature
+from tfrio.examples.writer import Writer
 
 
 def test_golden_example() -> None:
@@ -41,6 +43,34 @@ def test_golden_sequence() -> None:
 
 def test_the_order_of_keys_does_not_change_the_bytes() -> None:
     assert encode_example({"b": 1, "a": 2}) == encode_example({"a": 2, "b": 1})
+
+
+def test_equal_sequences_are_equal_bytes_in_every_way_of_writing(tmp_path: Path) -> None:
+    golden = (
+        "0a180a0a0a016112051a030a01010a0a0a016e12051a030a010312290a100a0361626312090a071a050a0302"
+        "03040a150a03746f6b120e0a051a030a01000a051a030a0101"
+    )
+    context = {"n": [3], "a": [1]}
+    lists = {"tok": [[0], [1]], "abc": [[2, 3, 4]]}
+    made = encode_sequence(context, lists)
+    message = protobuf_classes()[1].FromString(made)
+    assert message.SerializeToString(deterministic=True) == made
+    turned = {k: dict(reversed(v.items())) for k, v in (("c", context), ("l", lists))}
+    assert encode_sequence(turned["c"], turned["l"]) == made
+    with Writer(tmp_path / "a", sequence=True) as writer:
+        writer.write_sequence(context, lists)
+        writer.write_sequence(turned["c"], turned["l"])
+        writer.write({**turned["l"], **turned["c"]})
+        writer.write_batch(
+            {
+                "tok": Ragged(Ragged(np.array([0, 1]), np.array([0, 1, 2])), np.array([0, 2])),
+                "n": np.array([[3]]),
+                "abc": Ragged(Ragged(np.array([2, 3, 4]), np.array([0, 3])), np.array([0, 1])),
+                "a": np.array([[1]]),
+            }
+        )
+    assert payloads(tmp_path / "a") == [made] * 4
+    assert made.hex() == golden
 
 
 ROWS = st.dictionaries(

@@ -78,3 +78,13 @@ def test_batches_of_lists_whose_kind_is_not_known_yet_can_be_written(tmp_path: P
         for batch in read_batches(path, 1):
             writer.write_batch(batch)
     assert payloads(tmp_path / "b") == payloads(tmp_path / "a")
+
+
+def test_a_kind_may_become_known_along_with_another_change(tmp_path: Path) -> None:
+    late = example({"b": [b"x"], "c": [1], "z": [1]})
+    path = put(tmp_path / "a", *[example({"b": KINDLESS, "z": [1]})] * 1500, late)
+    with pytest.warns(TfrioWarning):
+        (batch,) = read_batches(path, 3000)
+    assert batch.present["b"].tolist() == [False] * 1500 + [True]
+    assert batch["b"][1500] == b"x"
+    assert batch.present["c"].sum() == 1

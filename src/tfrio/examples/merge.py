@@ -73,7 +73,9 @@ def _conform(chunk: Chunk, slot: Slot) -> NativeColumn:
     """Return the column of a slot in a chunk of an earlier layout, in the slot's form."""
     for known, native in zip(chunk.layout.slots, chunk.natives, strict=True):
         if known[0] == slot.name and known.place == slot.place:
-            if known.kind != slot.kind:  # no value so far, but perhaps steps without any
+            # Columns only ever become ragged. Of another kind or no longer ragged: the kind was
+            # not known, so there is no value so far, but perhaps steps without any.
+            if known.kind != slot.kind or known.values < 0 <= slot.values:
                 return _absent(slot, chunk.rows, native.step_offsets, native.present)
             if known.values == slot.values:
                 return native
