@@ -13,7 +13,7 @@ from PIL import Image
 from tests.datasets.conftest import ids
 from tfrio import Writer
 from tfrio.datasets.episodes import step_windows
-from tfrio.errors import SchemaError, UsageError
+from tfrio.errors import SchemaError, TfrioWarning, UsageError
 from tfrio.examples.schema import Feature, Schema
 from tfrio.torch import EpisodeDataset
 
@@ -141,6 +141,24 @@ def test_missing_split_or_shard_is_told(rlds, tmp_path):
         EpisodeDataset(tmp_path)
     with pytest.raises(UsageError, match="batch_size"):
         EpisodeDataset(rlds, window=2, batch_size=4)
+
+
+def test_other_numbers_of_records_than_described_are_told(rlds, tmp_path):
+    for path in rlds.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    splits = [{"name": "train", "shardLengths": ["3", "150"]}]
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"splits": splits}))
+    data = EpisodeDataset(tmp_path, index="memory")
+    with pytest.warns(TfrioWarning, match=r"00001-of-00002: holds 3 records, .* says 150 \(1 of 2"):
+        assert len(list(data)) == 6
+    assert len(list(data)) == 6  # told once; a warning would be an error here
+    assert len(list(EpisodeDataset(rlds, index="memory").split([0.5, 0.5])[0])) == 3
+
+
+@pytest.mark.parametrize("options", [{"window": 0}, {"window": -1}, {"window": 2, "stride": 0}])
+def test_windows_of_no_steps_are_refused(rlds, options):
+    with pytest.raises(UsageError, match="window and stride must be at least 1"):
+        EpisodeDataset(rlds, **options)
 
 
 def write_sequences(path):

@@ -76,6 +76,14 @@ def test_start_methods_and_set_epoch_with_persistent_workers(numbered, context):
         assert ids(loader) == expected
 
 
+@pytest.mark.parametrize("options", [{"ragged": "x"}, {"seed": "x"}, {"seed": 1.5}])
+def test_options_that_make_no_sense_are_refused(numbered, options):
+    with pytest.raises(UsageError, match=f"{next(iter(options))} must be"):
+        dataset(numbered["plain"], **options)
+    with pytest.raises(UsageError, match="epochs count from 0, got -1"):
+        dataset(numbered["plain"]).set_epoch(-1)
+
+
 def test_forgotten_set_epoch_is_told(numbered, monkeypatch):
     monkeypatch.setattr(TFRecordDataset, "_worker", lambda self: (1, 2))
     monkeypatch.setattr(TFRecordDataset, "_in_worker", lambda self: True)

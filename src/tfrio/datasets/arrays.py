@@ -140,8 +140,7 @@ class ArrayDataset:
             errors=errors,
         )
         self._policy = DamagePolicy(errors, max_bad=max_bad)
-        self._reading = Reading(verify, index, threads)
-        self._ragged = ragged
+        self._reading = Reading(verify, index, threads, ragged)
         self._transform = transform
         self._selection: list[Int64] | None = None
         self._seedless, self._looked = seed is None, False
@@ -267,7 +266,7 @@ class ArrayDataset:
         return maker.batches(chunk) if self._choices.batch_size else maker.rows(chunk)
 
     def _maker(self) -> Maker:
-        return Maker(self._schema, ragged=self._ragged, marks=self._choices.uneven == "pad")
+        return Maker(self._schema, ragged=self._reading.ragged, marks=self._choices.uneven == "pad")
 
     def state_dict(self, *, items: int | None = None) -> StateDict:
         """Return where this rank stands, to save.

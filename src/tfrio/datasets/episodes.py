@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tfrio.datasets import setup
+from tfrio.datasets import notices, setup
 from tfrio.datasets.torch_data import TFRecordDataset
 from tfrio.errors import SchemaError, UsageError
 from tfrio.examples.schema import Schema
@@ -83,7 +83,9 @@ class EpisodeDataset(TFRecordDataset):
     ) -> None:
         if window is not None and batch_size is not None:
             raise UsageError("windows come one episode at a time: leave batch_size away")
-        listed, found = find_tfds(paths, split)
+        if stride < 1 or (window is not None and window < 1):
+            raise UsageError(f"window and stride must be at least 1, got {window} and {stride}")
+        listed, found, self._promised = find_tfds(paths, split)
         super().__init__(
             listed,
             features=features,
@@ -102,6 +104,13 @@ class EpisodeDataset(TFRecordDataset):
             names = [n for n, f in self.schema.items() if f.place == "list" or n.startswith(steps)]
             self._transform = _Windows(names, window, stride, transform)
 
+    def warn_at_start(self) -> None:
+        """Say once what probably is not as the user expects."""
+        super().warn_at_start()
+        if self._promised and not self._in_worker():
+            notices.other_counts(self._promised, self._open().sources.files)
+        self._promised = []
+
 
 class _Windows:
     """Cut windows, then apply a transform; picklable."""
@@ -118,7 +127,7 @@ class _Windows:
         return cut if self._then is None else self._then(cut)
 
 
-def find_tfds(paths: PathsLike, split: str) -> tuple[list[str], Schema | None]:
+def find_tfds(paths: PathsLike, split: str) -> tuple[list[str], Schema | None, list[int]]:
     """Find the files of a split in a folder of TensorFlow Datasets.
 
     Args:
@@ -126,26 +135,27 @@ def find_tfds(paths: PathsLike, split: str) -> tuple[list[str], Schema | None]:
         split: Name of the split.
 
     Returns:
-        The files in order, and the schema of ``features.json`` where there is one.
+        The files in order, the schema of ``features.json`` where there is one, and the records of
+        each file by ``dataset_info.json``, none where it does not say.
 
     Raises:
         UsageError: There is no such split, or shards are missing; the message says which there are.
     """
     folder = Path(paths) if isinstance(paths, str | Path) and "://" not in str(paths) else None
     if folder is None or not (folder / "features.json").is_file():
-        return setup.list_files(paths), None
+        return setup.list_files(paths), None, []
     files = list_files(folder).files
     chosen = [path for path in files if in_split(Path(path).name, split)]
     lengths = _shard_lengths(folder / "dataset_info.json")
     if not chosen:
         raise UsageError(f"{folder}: no split '{split}'; dataset_info.json says {sorted(lengths)}")
-    expected = lengths.get(split)
-    if expected is not None and len(expected) != len(chosen):
+    expected = lengths.get(split, [])
+    if split in lengths and len(expected) != len(chosen):
         raise UsageError(
             f"{folder}: split '{split}' has {len(expected)} shards, {len(chosen)} are here. "
             "Fetch the missing files"
         )
-    return chosen, Schema.load(folder / "features.json")
+    return chosen, Schema.load(folder / "features.json"), expected
 
 
 def _shard_lengths(path: Path) -> dict[str, list[int]]:

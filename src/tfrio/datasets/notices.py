@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrio.datasets.plan import Plan
+    from tfrio.datasets.source import RecordSource
     from tfrio.examples.columns import Batch
     from tfrio.records.damage import Damage
 
@@ -26,6 +27,7 @@ __all__ = [
     "looks_sorted",
     "no_batches",
     "no_seed",
+    "other_counts",
     "same_epoch_again",
 ]
 
@@ -106,6 +108,24 @@ def left_out(epoch: int, damages: Sequence[Damage]) -> None:
         _warn(
             f"epoch {epoch}: left out {len(damages)} damaged records, the first is record "
             f"{damages[0].record} of {damages[0].path}. Run `tfrio verify` for a full account"
+        )
+
+
+def other_counts(promised: Sequence[int], files: Sequence[RecordSource]) -> None:
+    """Say that files hold another number of records than the data set's description says.
+
+    Args:
+        promised: Records of each file by the description.
+        files: The files.
+    """
+    wrong = [
+        (file, count) for file, count in zip(files, promised, strict=True) if file.count != count
+    ]
+    if wrong:
+        first, count = wrong[0]
+        _warn(
+            f"{first.path}: holds {first.count} records, dataset_info.json says {count} "
+            f"({len(wrong)} of {len(files)} files differ). Fetch it anew, or mend the description"
         )
 
 

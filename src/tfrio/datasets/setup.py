@@ -30,6 +30,7 @@ from tfrio.records.walk import walk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfrio.datasets.items import RaggedForm
     from tfrio.datasets.order import Int64, Order
     from tfrio.datasets.plan import Plan
     from tfrio.datasets.reader import Reader
@@ -50,6 +51,11 @@ class Reading:
     verify: bool = True
     index: Index = "auto"
     threads: int | None = None
+    ragged: RaggedForm = "padded"
+
+    def __post_init__(self) -> None:
+        if self.ragged not in ("padded", "nested", "lists"):
+            raise UsageError(f'ragged must be "padded", "nested" or "lists", got {self.ragged!r}')
 
 
 # Records mixed together where the order is not a full permutation: at most this many, and no
@@ -97,6 +103,8 @@ class Choices:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1, got {value}")
+        if type(self.seed) is not int:
+            raise UsageError(f"seed must be a whole number, got {self.seed!r}")
         if self.shuffle not in (False, True, "full", "blocks", "buffer"):
             raise UsageError(
                 f'shuffle must be True, False, "full", "blocks" or "buffer", got {self.shuffle!r}'

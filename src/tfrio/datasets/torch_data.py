@@ -130,7 +130,7 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         sent_on = self.group is not None and self._in_worker()
         return TensorMaker(
             self._schema,
-            ragged=self._ragged,
+            ragged=self._reading.ragged,
             marks=self._choices.uneven == "pad",
             columns=sent_on,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio.datasets.state import Progress
+from tfrio.errors import UsageError
 
 if TYPE_CHECKING:
     from tfrio.datasets.order import Int64
@@ -47,6 +48,8 @@ class Turns:
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch of the next pass; one that waits to be resumed there still is."""
+        if epoch < 0:
+            raise UsageError(f"epochs count from 0, got {epoch}")
         view = self._view()
         view[0] = epoch
         view[1] += 1
