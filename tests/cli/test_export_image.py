@@ -66,6 +66,8 @@ def test_the_prefix_is_not_overwritten_unasked(cli, scene) -> None:
         (("--patch", "0,5"), "at least 1"),
         (("--patch", "1,2,3"), "pair of whole numbers"),
         (("--patch", "72,48", "--edge", "fold"), "fold"),
+        (("--patch", "72,48", "--bands", "1,1"), "take B2 twice"),
+        (("--patch", "72,48", "--bands", "a=1,a=2"), "first=1,second=1"),
         ((), "--patch"),
     ],
 )

@@ -173,3 +173,19 @@ def test_fill_that_no_integer_can_be(tmp_path: Path) -> None:
     path = write_raster(tmp_path / "a.tif", geo_a())
     with pytest.raises(GeoError, match="cannot be stored in band b1"):
         export_image(path, tmp_path / "s", patch=(4, 3), default_value=float("nan"))
+
+
+def test_values_beyond_float32_are_noted_once_by_band(tmp_path: Path) -> None:
+    values = geo_a("float64")
+    values[5, 6] = -1e39
+    fine = {"fine": geo_a("float64"), "inf": np.where(geo_a() > 0, geo_a("float64"), np.inf)}
+    source = array_source({**fine, "huge": values}, AFFINE, crs="EPSG:32618")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report = export_image(source, tmp_path / "s", patch=(5, 3), workers=2)
+    assert [str(warning.message).partition(":")[0] for warning in caught] == ["band huge"]
+    assert report.notes == (str(caught[0].message),)
+    assert "became infinite" in report.notes[0]
+    masked = array_source(values, AFFINE, crs="EPSG:32618", nodata=-1e39)
+    notes = export_image(masked, tmp_path / "t", patch=(5, 3), default_value=-1).notes
+    assert notes == ()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasterio.crs
 
 from tests.geo.rasters import AFFINE, examples, geo_a, tiles, write_raster
 from tfrio.errors import GeoError, UsageError
@@ -284,6 +285,81 @@ def test_a_crs_can_be_said(tmp_path: Path) -> None:
     bare = cube().assign_attrs(crs=None)
     report = export_image(bare, tmp_path / "s", patch=(4, 3), source_crs="EPSG:32618")
     assert report.content.crs == "EPSG:32618"
+
+
+class FarArray(xr.backends.BackendArray):  # type: ignore[misc,name-defined]
+    """An array behind a network, as xee makes them: windows only, each a request."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+        self.asked: list[int] = []
+
+    def __getitem__(self, key: Any) -> Any:
+        support = xr.core.indexing.IndexingSupport.BASIC
+        return xr.core.indexing.explicit_indexing_adapter(key, self.shape, support, self._fetch)
+
+    def _fetch(self, key: Any) -> np.ndarray:
+        piece: np.ndarray = self.values[key]
+        self.asked.append(piece.size)
+        return piece
+
+
+def as_xee_gives_it(dims: tuple[str, str, str], far: FarArray, crs: str = "EPSG:4326") -> Any:
+    """Return a Dataset like xee's: float32, the CRS an attribute of each variable alone."""
+    lazy = xr.core.indexing.LazilyIndexedArray(far)
+    attrs = {"id": "B4", "crs": crs, "crs_transform": "[1, 0, 0, 0, 1, 0]", "data_type": "{}"}
+    encoding = {"source": "B4", "preferred_chunks": {"time": 48}}
+    x, y = (name for name in dims if name != "time")
+    if y in ("x", "lon"):
+        x, y = y, x
+    coords = {
+        "time": np.array(["2024-05-01", "2024-05-06"], "datetime64[ns]"),
+        x: 10 + 0.25 * np.arange(143) + 0.125,
+        y: 50 - 0.25 * np.arange(61) - 0.125,
+    }
+    return xr.Dataset(
+        {"B4": xr.Variable(dims, lazy, attrs, encoding)}, coords, {"system:id": "collection"}
+    )
+
+
+@pytest.mark.parametrize("dims", [("time", "y", "x"), ("time", "lon", "lat")])
+def test_what_xee_opens_is_exported_window_by_window(
+    tmp_path: Path, dims: tuple[str, str, str]
+) -> None:
+    values = np.random.default_rng(5).normal(0, 1, (2, 61, 143)).astype("float32")
+    values[1, 2, 3] = np.nan
+    far = FarArray(values if dims[1] == "y" else values.transpose(0, 2, 1))
+    data = as_xee_gives_it(dims, far)
+    report = export_image(data, tmp_path / "s", patch=(11, 7), workers=2)
+    assert report.content.crs == "EPSG:4326"
+    assert report.content.affine == Affine6(0.25, 0, 10, 0, -0.25, 50)
+    assert [band.depth for band in report.content.bands] == [2]
+    first = np.array(examples(report.shards)[0]["B4"]).reshape(2, 7, 11)
+    expected = np.nan_to_num(values[:, :7, :11])
+    assert np.array_equal(first, expected)
+    last = np.array(examples(report.shards)[-1]["B4"]).reshape(2, 7, 11)
+    assert np.array_equal(last, values[:, 49:56, 132:143])
+    assert max(far.asked) < values.size / 4
+
+
+def test_variables_of_several_crss_are_refused(tmp_path: Path) -> None:
+    data = as_xee_gives_it(("time", "y", "x"), FarArray(np.zeros((2, 61, 143), "float32")))
+    data["other"] = data["B4"].assign_attrs(crs="EPSG:3857")
+    with pytest.raises(GeoError, match="several CRSs: EPSG:4326, EPSG:3857"):
+        export_image(data, tmp_path / "s", patch=(11, 7))
+    report = export_image(data, tmp_path / "s", patch=(11, 7), source_crs="EPSG:4326")
+    assert len(report.content.bands) == 2
+
+
+@pytest.mark.parametrize("where", ["coords", "data_vars"])
+def test_a_grid_mapping_tells_the_crs(where: str) -> None:
+    data = cube().assign_attrs(crs=None)
+    wkt = rasterio.crs.CRS.from_epsg(32618).to_wkt()
+    mapping = xr.DataArray(0, attrs={"crs_wkt": wkt})
+    data = getattr(data, "assign_coords" if where == "coords" else "assign")(utm=mapping)
+    data["b"].attrs["grid_mapping"] = "utm"
+    assert xarray_source(data).frame.crs == "EPSG:32618"
+    assert [band.name for band in xarray_source(data).bands] == ["b", "a"]
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:

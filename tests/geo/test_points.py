@@ -11,8 +11,8 @@ import pytest
 from rasterio.warp import transform as transform_points
 
 from tests.geo.rasters import examples, geo_a, tiles, write_raster
-from tfrio.errors import GeoError, UsageError
-from tfrio.geo import Labels, PatchesAt, Split, export_image, read_manifest
+from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.geo import Labels, PatchesAt, Split, array_source, export_image, read_manifest
 from tfrio.geo.points import centred_origin, is_validation
 from tfrio.types import XY
 
@@ -193,11 +193,35 @@ def test_vector_files(raster: Path, tmp_path: Path) -> None:
 
 
 def test_real_shapefile(shared: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pyogrio")
-    folder = shared / "data" / "inputs" / "rasterio"
-    report = export_image(
-        folder / "shade.tif", tmp_path / "s", patch=(64, 48), default_value=255,
-        labels=Labels(where=folder / "box.shp"),
-    )  # fmt: skip
-    burnt = sum(sum(row["label"]) for row in examples(report.shards))
-    assert burnt >= 0
+    pyogrio = pytest.importorskip("pyogrio")
+    path = shared / "data" / "inputs" / "rasterio" / "box.shp"
+    info = pyogrio.read_info(path, force_total_bounds=True)
+    left, bottom, right, top = info["total_bounds"]
+    across, down = (right - left) / 16, (top - bottom) / 12
+    affine = (across, 0, left - 2 * across, 0, -down, top + 3 * down)
+    source = array_source(np.zeros((18, 20), "uint8"), affine, crs=info["crs"])
+    report = export_image(source, tmp_path / "s", patch=(20, 18), labels=Labels(where=path))
+    (tile,) = tiles(report.shards, "label", 18, 20)
+    assert tile[3:15, 2:18].mean() > 0.4
+    assert tile.sum() == tile[3:15, 2:18].sum()
+
+
+def test_labels_beside_the_grid_are_noted(raster: Path, tmp_path: Path) -> None:
+    far = Labels(where=square(12, 3, 2, 4), crs="EPSG:32618")
+    with pytest.warns(TfrioWarning, match="none of the 1 features lies on the grid.*is 0 every"):
+        report = export_image(raster, tmp_path / "s", patch=(4, 3), labels=far)
+    assert [note for note in report.notes if "band label is 0" in note]
+    near = Labels(where=square(1, 2, 3, 2), crs="EPSG:32618")
+    assert export_image(raster, tmp_path / "t", patch=(4, 3), labels=near).notes == ()
+    with pytest.raises(UsageError, match="label.*labels a name= of their own"):
+        export_image(raster, tmp_path / "u", patch=(4, 3), labels=[near, near])
+
+
+def test_blocks_of_a_split_may_be_any_pair(raster: Path, tmp_path: Path) -> None:
+    plain = Split(validation=0.5, block=XY(4, 3), seed=2)
+    tuple_ = Split(validation=0.5, block=(4, 3), seed=2)
+    one = export_image(raster, tmp_path / "s", patch=(2, 1), split=plain)
+    other = export_image(raster, tmp_path / "t", patch=(2, 1), split=tuple_)
+    assert one.content.kept == other.content.kept
+    with pytest.raises(UsageError, match="block must be two whole numbers"):
+        Split(block=(4, 0))

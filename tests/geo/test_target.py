@@ -217,3 +217,61 @@ def test_south_up_and_rotated_grids_keep_their_terms(tmp_path: Path) -> None:
         report = export_image(path, tmp_path / f"s{number}", patch=(4, 3))
         assert read_mixer(str(report.mixer)).affine == Affine6(*map(float, affine))
         assert tiles(report.shards, "b", 3, 4)[3][0, 0] == 304
+
+
+def test_a_region_in_another_crs_than_said_is_told(raster: Path, tmp_path: Path) -> None:
+    with pytest.raises(GeoError, match=r"read as EPSG:4326, has no place .*: region_crs"):
+        export_image(raster, tmp_path / "s", patch=(4, 3), region=(X, Y - 90, X + 90, Y))
+
+
+def test_a_grid_over_the_line_where_longitude_starts_again_is_told(tmp_path: Path) -> None:
+    source = array_source(geo_a(), (30000, 0, 160000, 0, -30000, 4500000), crs="EPSG:32601")
+    with pytest.raises(GeoError, match="crosses the line where x starts again.*two sides"):
+        export_image(source, tmp_path / "s", patch=(4, 3), crs="EPSG:4326", scale=30000)
+
+
+def test_a_grid_that_does_not_meet_the_source_is_told(raster: Path, tmp_path: Path) -> None:
+    grid = {"crs_transform": [30, 0, X + 300, 0, -30, Y], "dimensions": (12, 9)}
+    with pytest.raises(GeoError, match="does not meet the source .*Check crs"):
+        export_image(raster, tmp_path / "s", patch=(4, 3), **grid)  # type: ignore[arg-type]
+    touching = {**grid, "crs_transform": [30, 0, X + 270, 0, -30, Y]}
+    report = export_image(raster, tmp_path / "t", patch=(4, 3), **touching)  # type: ignore[arg-type]
+    assert report.masked == 9 * 12 - 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scale": "30"}, "scale must be metres per pixel, above 0; got '30'"),
+        ({"scale": float("nan")}, "scale must be"),
+        ({"crs_transform": [30, 0, 0, 0, float("nan"), 0]}, "six terms .* all finite"),
+        ({"crs_transform": [0, 0, 1, 0, -30, 0]}, "pixels of no area"),
+        ({"crs_transform": [30, 0, 1, 0, -30, 0, 0]}, "six terms"),
+        ({"crs_transform": 30}, "six terms"),
+    ],
+)
+def test_more_wrong_requests(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        GridRequest(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "uint64", "int8"])
+def test_arrays_of_any_dtype_are_resampled(tmp_path: Path, dtype: str) -> None:
+    values = (geo_a() % 2).astype(dtype)
+    finer = {"crs_transform": [15, 0, X, 0, -15, Y], "dimensions": (20, 14)}
+    report = export_image(
+        array_source({"b": values}, AFFINE, crs="EPSG:32618"), tmp_path / "s", patch=(20, 14),
+        **finer,  # type: ignore[arg-type]
+    )  # fmt: skip
+    (tile,) = tiles(report.shards, "b", 14, 20)
+    assert np.array_equal(tile, np.kron(values.astype("float32"), np.ones((2, 2))))
+
+
+def test_sources_keep_their_names_when_resampled(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "data" / "inputs"
+    points, plain = (next(folder.glob(f"*/{name}.tif")) for name in ("au-gcp", "au-3577"))
+    report = export_image(
+        [points, plain], tmp_path / "s", patch=(40, 30), crs="EPSG:3577", scale=30000
+    )
+    assert [band.name for band in report.content.bands] == ["au-gcp_b1", "au-3577_b1"]
+    assert report.content.source == [str(points), str(plain)]

@@ -285,20 +285,41 @@ def _axis(data: Any, name: str) -> tuple[float, float]:
 
 
 def _xarray_crs(data: Any, given: Any) -> str:
-    """Return the CRS from the caller, rioxarray, a grid mapping or an attribute."""
-    mapping = data.coords.get("spatial_ref")
-    found = (
-        given
-        or (
-            mapping is not None
-            and (mapping.attrs.get("crs_wkt") or mapping.attrs.get("spatial_ref"))
-        )
-        or data.attrs.get("crs")
-        or data.attrs.get("crs_wkt")
-    )
+    """Return the CRS from the caller, or from what the object and its variables say.
+
+    rioxarray has a coordinate ``spatial_ref``, CF a variable that ``grid_mapping`` names, xee an
+    attribute ``crs`` of each variable, others one of the whole object.
+    """
+    if given:
+        return crs_text(given)
+    variables = list(data.data_vars.values()) if hasattr(data, "data_vars") else [data]
+    places = [data, *variables]
+    mappings = {
+        str(place.attrs.get("grid_mapping") or place.encoding.get("grid_mapping"))
+        for place in variables
+    }
+    names = ("spatial_ref", *sorted(mappings))
+    found = _told([data[name] for name in names if name in _names(data)]) or _told(places)
     if not found:
         raise GeoError("the xarray object tells no CRS. Give source_crs, for example 'EPSG:4326'")
-    return crs_text(found)
+    if len(found) > 1:
+        listed = ", ".join(text[:60] for text in found)
+        raise GeoError(
+            f"variables of the xarray object have several CRSs: {listed}. Export those of one CRS "
+            "at a time, or say which one holds with source_crs"
+        )
+    return found[0]
+
+
+def _told(places: Sequence[Any]) -> list[str]:
+    """Return the CRSs that attributes name, each once."""
+    keys = ("crs_wkt", "spatial_ref", "crs")
+    told = (next((p.attrs[key] for key in keys if p.attrs.get(key)), None) for p in places)
+    return list(dict.fromkeys(crs_text(crs) for crs in told if crs is not None))
+
+
+def _names(data: Any) -> set[str]:
+    return {str(name) for name in (*data.coords, *getattr(data, "data_vars", ()))}
 
 
 def _variables(data: Any, y: str, x: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def read_features(where: Any, *, crs: str | None, target: str) -> list[Feature]:
         target: The CRS wanted.
 
     Returns:
-        The features; those without geometry are left out.
+        The features; those with no geometry, or an empty one, are left out.
 
     Raises:
         GeoError: The file cannot be read.
@@ -52,6 +52,7 @@ def read_features(where: Any, *, crs: str | None, target: str) -> list[Feature]:
     return [
         Feature(project_geometry(feature.geometry, source, target), feature.properties)
         for feature in features
+        if feature.geometry.get("coordinates") or feature.geometry.get("geometries")
     ]
 
 
