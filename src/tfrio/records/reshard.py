@@ -340,13 +340,7 @@ def reshard(
     if errors == "return":
         raise UsageError("damaged records cannot be written; errors must be 'raise' or 'skip'")
     suffix = suffix or (".tfrecord.gz" if compression == "gzip" else ".tfrecord")
-    files = expand(paths)
-    for file in files:
-        refuse_stream(file, "splitting")
-    text = os.fspath(prefix)
-    if is_remote(text):
-        raise UsageError(f"{text}: splitting needs a local folder; split there, and copy the files")
-    local_path(text).parent.mkdir(parents=True, exist_ok=True)
+    files, text = _checked(expand(paths), os.fspath(prefix))
     options = {
         "shards": shards,
         "max_records": max_records,
@@ -377,6 +371,18 @@ def reshard(
     return CopyReport(
         rows, sum(row.records for row in rows), resumed, copy.left_out, copy.policy.report
     )
+
+
+def _checked(files: list[str], prefix: str) -> tuple[list[str], str]:
+    """Refuse pipes, which cannot be read twice, and remote prefixes; make the folder."""
+    for file in files:
+        refuse_stream(file, "splitting")
+    if is_remote(prefix):
+        raise UsageError(
+            f"{prefix}: splitting needs a local folder; split there, and copy the files"
+        )
+    local_path(prefix).parent.mkdir(parents=True, exist_ok=True)
+    return files, prefix
 
 
 def _refuse_mixture(prefix: str, total: int | None) -> None:
