@@ -40,7 +40,7 @@ _EXACT = 1 << 53
 _WHOLE_TYPES = ("uint8", "int16", "uint16", "int32", "uint32", "int64")
 # The largest whole number up to which float32 holds all of them (24-bit significand).
 _FLOAT32_WHOLE = 1 << 24
-_BATCH_BYTES = 32 << 20
+_BATCH_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
