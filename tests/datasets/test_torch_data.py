@@ -257,8 +257,9 @@ def test_workers_on_an_object_store(monkeypatch):
         data = dataset("s3://bucket/a.tfrecord")
         assert ids(data) == list(range(20))
         assert ids(data.loader(num_workers=1)) == list(range(20))
-        with pytest.raises(UsageError, match='multiprocessing_context="spawn"'):
-            list(loaded(data, 1, multiprocessing_context="fork"))
+        for other in (data, TFRecordMapDataset("s3://bucket/a.tfrecord", index="memory")):
+            with pytest.raises(UsageError, match='multiprocessing_context="spawn"'):
+                list(loaded(other, 1, multiprocessing_context="fork"))
 
 
 # --- map style ---

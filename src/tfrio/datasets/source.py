@@ -202,12 +202,8 @@ class Sources:
         """Return whether worker processes must not be forked: they would lack obstore's threads."""
         return any(uses_obstore(file.path) for file in self.files)
 
-    def check_process(self) -> None:
-        """Refuse to wait for ever for what a forked process lacks.
-
-        Raises:
-            UsageError: The files were opened before this process was forked and need obstore.
-        """
+    def _check_process(self) -> None:
+        """Refuse to wait for ever for what a forked process lacks."""
         if os.getpid() != self._process and self.needs_new_process:
             raise UsageError(
                 f"{self.files[0].path}: files of an object store cannot be read in a forked worker "
@@ -256,6 +252,9 @@ class Sources:
 
         Returns:
             Where the records lie.
+
+        Raises:
+            UsageError: The files need obstore, and this process was forked after they were opened.
         """
         records = self.numbers(picks)
         which = np.empty(records.size, np.int32)
@@ -271,6 +270,7 @@ class Sources:
         frames = Frames(buffers, which, starts, adjacent=not self._gaps)
         if self.mapped:
             return frames
+        self._check_process()
         adjacent = self._fetch_stretches(picks.file, records, together, frames)
         return frames._replace(adjacent=adjacent and not self._gaps)
 

@@ -168,7 +168,6 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         return max(1, min(GROUP_BYTES // size, turns))
 
     def _begin(self) -> Progress:
-        self._open().sources.check_process()
         if self.loader_token is not None and self._in_worker():
             send_blocks_as(self.loader_token)
         return super()._begin()
