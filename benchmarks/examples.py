@@ -158,8 +158,7 @@ def ratios(task: str, rates: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def report(files: dict[str, workloads.Workload], rates: dict[str, dict[str, float]]) -> None:
-    shown = ["tensorflow", "tfrecord", "rustfrecord", "lite", "memcpy", "checksum", "inflate",
-             "write file"]  # fmt: skip
+    shown = [*setup.PEERS, "memcpy", "checksum", "inflate", "write file"]
     print(f"{'task':<32}{'records/s':>12}{'GB/s':>7}  times as fast as")
     for task, (name, wanted) in TASKS.items():
         found = ratios(task, rates)

@@ -18,6 +18,7 @@ PEERS = {
     "tensorflow": ["tensorflow-cpu==2.21.0"],
     "tfrecord": ["tfrecord==1.14.6", "numpy>=1.26", "torch==2.13.0"],
     "rustfrecord": ["rustfrecord==0.1.7"],
+    "tfx_bsl": ["tfx-bsl==1.21.0"],
     "lite": ["tfrecord-lite==0.0.8", "numpy>=1.26"],
 }
 
