@@ -80,31 +80,34 @@ def test_worker_counts() -> None:
             worker_count(wrong)  # type: ignore[arg-type]
 
 
-def test_workers_stay_in_their_lanes_and_help_out() -> None:
-    """Two workers: one has many slow items of its own, the other few; nobody idles."""
-    taken: dict[int, list[int]] = {}
+def test_threads_stay_in_their_lanes() -> None:
+    taken: list[list[int]] = []
 
     @contextmanager
     def worker() -> Iterator[Callable[[int], int]]:
         mine: list[int] = []
-        taken[len(taken)] = mine
+        taken.append(mine)
 
         def work(item: int) -> int:
             mine.append(item)
-            time.sleep(0.004)
+            time.sleep(0.001 * (item % 3))
             return item
 
         yield work
 
     items = list(range(40))
-    fair = list(ordered_map(worker, items, 2, lane=lambda n: n // 2 % 2, ahead=4))
-    assert fair == items
-    in_lane = max(
-        sum(n // 2 % 2 == lane for n in taken[one])
-        + sum(n // 2 % 2 != lane for n in taken[1 - one])
-        for one, lane in ((0, 0), (0, 1))
-    )
-    assert in_lane >= 30
-    taken.clear()
-    assert list(ordered_map(worker, items, 2, lane=lambda n: 0, ahead=4)) == items
-    assert min(len(mine) for mine in taken.values()) > 5
+    assert list(ordered_map(worker, items, 3, lane=lambda n: n // 4 % 3, ahead=12)) == items
+    found = [{n // 4 % 3 for n in mine} for mine in taken]
+    assert sorted(found, key=min) == [{0}, {1}, {2}]
+    assert sorted(n for mine in taken for n in mine) == items
+
+
+def test_lanes_work_at_once() -> None:
+    """One thread cannot meet the others at a barrier."""
+    barrier = threading.Barrier(3, timeout=20)
+
+    @contextmanager
+    def worker() -> Iterator[Callable[[int], int]]:
+        yield lambda item: barrier.wait() * 0 + item
+
+    assert list(ordered_map(worker, range(9), 3, lane=lambda n: n % 3, ahead=3)) == list(range(9))

@@ -6,7 +6,6 @@ get whole tasks, each of which leaves its result where it belongs and returns a 
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 from collections import deque
@@ -52,61 +51,25 @@ def worker_count(workers: int | None) -> int:
 
 
 class _Workers(Generic[Item, Result]):
-    """One opened worker per thread, all closed at the end; each takes the items of its lane."""
+    """One opened worker per thread, all closed at the end."""
 
     def __init__(
-        self,
-        make: Callable[[], AbstractContextManager[Callable[[Item], Result]]],
-        lane: Callable[[Item], int] | None,
+        self, make: Callable[[], AbstractContextManager[Callable[[Item], Result]]]
     ) -> None:
         self._make = make
-        self._lane = lane
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._waiting: list[tuple[Item, Future[Result]]] = []
         self.opened = ExitStack()
 
-    def add(self, item: Item) -> Future[Result]:
-        """Let an item wait for a worker."""
-        future: Future[Result] = Future()
-        with self._lock:
-            self._waiting.append((item, future))
-        return future
-
-    def step(self) -> None:
-        """Work on one item, in a thread of the pool."""
-        number = self._number()
-        with self._lock:
-            item, future = self._waiting.pop(self._choose(number))
-        try:
-            future.set_result(self._call()(item))
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
-            future.set_exception(error)
-
-    def _number(self) -> int:
-        """Return the number of this thread."""
-        if not hasattr(self._local, "number"):
-            self._local.number = next(self._numbers)
-        number: int = self._local.number
-        return number
-
-    def _choose(self, number: int) -> int:
-        """Return the place of the oldest item in this worker's lane, else of the oldest."""
-        if self._lane is None:
-            return 0
-        lanes = (self._lane(item) for item, _ in self._waiting)
-        return next((place for place, lane in enumerate(lanes) if lane == number), 0)
-
-    def _call(self) -> Callable[[Item], Result]:
-        """Return this thread's function, opened at its first item."""
-        call: Callable[[Item], Result] | None = getattr(self._local, "call", None)
+    def __call__(self, item: Item) -> Result:
+        call = getattr(self._local, "call", None)
         if call is None:
             worker = self._make()
             call = self._local.call = worker.__enter__()
             with self._lock:
                 self.opened.push(worker)
-        return call
+        result: Result = call(item)
+        return result
 
 
 def ordered_map(
@@ -123,9 +86,9 @@ def ordered_map(
         make: Opens a worker: a context that gives the function. Called once per thread.
         items: What to work on; taken only a little ahead of the results.
         threads: Number of threads; 1 works in the caller's own.
-        lane: Number of the worker that should take an item, because it has worked nearby. A
-            worker with none of its own in sight takes the oldest of the others'.
-        ahead: How many more items to look ahead, so that workers can stay in their lanes.
+        lane: Number of the thread, from 0, that works on an item, because it has worked nearby.
+            By default whichever is free.
+        ahead: How many more items to look ahead, so that each thread finds some in its lane.
 
     Yields:
         The results. At most ``threads`` + 1 + ``ahead`` wait at any time, so memory is bounded.
@@ -134,19 +97,22 @@ def ordered_map(
         with make() as call:
             yield from map(call, items)
         return
-    workers = _Workers(make, lane)
-    pool = ThreadPoolExecutor(threads, "tfrio")
+    workers = _Workers(make)
+    lanes = 1 if lane is None else threads
+    pools = [ThreadPoolExecutor(threads // lanes, "tfrio") for _ in range(lanes)]
     waiting: deque[Future[Result]] = deque()
     try:
         for item in items:
-            waiting.append(workers.add(item))
-            pool.submit(workers.step)
+            waiting.append(pools[lane(item) if lane else 0].submit(workers, item))
             if len(waiting) > threads + ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in pools:
+            pool.shutdown(wait=True)
         workers.opened.close()
 
 

@@ -93,10 +93,12 @@ def test_a_patch_outside_the_grid_is_no_patch() -> None:
 
 def test_windows_of_tiles_are_narrow_and_small_batches_go_together() -> None:
     record, pixels = 1 << 20, 200 * 100
-    narrow = window_pixels(record, pixels, tiled=True)
+    strip = XY(90_000, 100)
+    narrow = window_pixels(record, pixels, strip, tiled=True)
     assert 4 * pixels <= narrow < 5 * pixels
-    assert window_pixels(record, pixels, tiled=False) > 10 * narrow
-    assert window_pixels(1 << 40, 6, tiled=True) == 1
+    assert window_pixels(record, pixels, strip, tiled=False) > 10 * narrow
+    assert window_pixels(record, pixels, XY(801, 100), tiled=True) == 101 * 100
+    assert window_pixels(1 << 40, 6, strip, tiled=True) == 1
     patches = grid_patches(PatchGrid(XY(8, 30), XY(4, 3)))
     each = list(batches(patches, Span(0, 20), XY(4, 3), XY(0, 0), 24))
     groups = list(grouped(each, 60))
@@ -112,6 +114,14 @@ def test_lanes_are_ranges_of_columns_for_every_worker(width: int, part: int, wor
     assert set(found) <= set(range(workers))
     if len(found) <= 16:
         assert found == sorted(found)
-        assert len(found) <= lanes.ahead < len(found) + workers
+        assert 2 * len(found) <= lanes.ahead < 2 * (len(found) + workers)
         assert max(found.count(lane) for lane in found) <= -(-len(found) // workers)
     assert lanes.lane(-3) == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "workers", "fair"),
+    [(8, 2, True), (9, 2, True), (3, 2, False), (1, 2, False), (4, 4, True), (10, 8, False)],
+)
+def test_lanes_are_for_equal_shares(parts: int, workers: int, fair: bool) -> None:
+    assert Lanes(parts * 30 - 7, 30, workers).fair is fair

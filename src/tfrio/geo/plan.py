@@ -30,6 +30,8 @@ __all__ = [
 # may keep whole rows (strips of a file, chunks of Dask), which only wide windows read once.
 _TILED_BYTES = 9 << 19
 _WIDE_BYTES = 48 << 20
+# Narrow windows in a row of patches, so that each of several workers gets an equal share.
+_LEAST_PARTS = 8
 # Narrow windows that may wait for one another: a whole row of patches, but not of a giant raster.
 _MOST_AHEAD = 16
 
@@ -62,15 +64,19 @@ def shard_spans(records: int, per_shard: int) -> list[Span]:
     return [Span(start, min(start + per_shard, records)) for start in starts]
 
 
-def window_pixels(record: int, pixels: int, *, tiled: bool) -> int:
+def window_pixels(record: int, pixels: int, strip: XY, *, tiled: bool) -> int:
     """Return how many pixels to read at once.
 
     Args:
         record: Bytes of the largest record.
         pixels: Pixels in a record, margins included.
+        strip: Pixels (x, y) of a whole row of patches, margins included.
         tiled: Whether the source is stored in tiles.
     """
-    return max((_TILED_BYTES if tiled else _WIDE_BYTES) * pixels // record, 1)
+    if not tiled:
+        return max(_WIDE_BYTES * pixels // record, 1)
+    part = -(-strip.x // _LEAST_PARTS) * strip.y
+    return max(min(_TILED_BYTES * pixels // record, part), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +97,27 @@ class Lanes:
     workers: int
 
     @property
+    def _parts(self) -> int:
+        """Return the number of windows side by side, all of which may be under way."""
+        return min(-(-self.width // self.part), _MOST_AHEAD)
+
+    @property
     def _run(self) -> int:
         """Return the number of neighbouring windows that belong to one worker."""
-        parts = min(-(-self.width // self.part), _MOST_AHEAD)
-        return -(-parts // self.workers)
+        return -(-self._parts // self.workers)
+
+    @property
+    def fair(self) -> bool:
+        """Tell whether the workers get about equal shares: at most a quarter more than due."""
+        return 4 * self._run * self.workers <= 5 * self._parts
 
     @property
     def ahead(self) -> int:
-        """Return how many windows beyond the workers' own may be under way."""
-        return self._run * self.workers
+        """Return how many windows beyond the workers' own may be under way.
+
+        Two rows of patches, so that a worker which runs a little ahead need not leave its columns.
+        """
+        return 2 * self._run * self.workers
 
     def lane(self, column: int) -> int:
         """Return the worker to which a window belongs by its first column."""

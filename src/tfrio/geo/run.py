@@ -152,7 +152,8 @@ def _sizes(source: Source, recipe: Recipe, options: ExportOptions, patches: int)
     padded = PatchGrid(options.patch, options.patch, options.kernel).padded.shape
     stored = Shape(1, 1) if recipe.sequence else padded
     size = record_size(recipe, [band.dtype for band in source.bands], stored, patches)
-    return size, window_pixels(size, stored.size, tiled=source.tiled)
+    strip = XY(source.frame.size.x, padded.height)
+    return size, window_pixels(size, stored.size, strip, tiled=source.tiled)
 
 
 @dataclass(frozen=True, slots=True)

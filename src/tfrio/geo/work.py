@@ -84,7 +84,8 @@ class Job:
         patch, margin = self.patches.patch, self.margin
         most = self.max_pixels // (patch.y + 2 * margin.y) - 2 * margin.x
         part = max(most // patch.x, 1) * patch.x
-        return Lanes(self.source.frame.size.x, part, workers)
+        lanes = Lanes(self.source.frame.size.x, part, workers)
+        return lanes if lanes.fair else None
 
     @property
     def per_patch(self) -> int:
