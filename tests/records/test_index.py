@@ -20,6 +20,7 @@ from tfrio.records import access, sidecar
 from tfrio.records.access import RecordFile, find_index
 from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.names import SIDECAR
+from tfrio.records.sequence import RecordSequence
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
 from tfrio.records.textindex import read_text_index, write_text_index
 from tfrio.records.writer import RecordWriter
@@ -236,6 +237,7 @@ def test_offsets_of_any_width_come_back(
     ends = np.cumsum(np.array([0, *steps], np.int64))
     folder = tmp_path_factory.mktemp("i")
     path = put(folder, "a", THREE)
+    settle(path)  # the time suffices: no record is looked for at the places made up here
     index = RecordIndex("none", len(steps), int(ends[-1]), ends[:-1])
     found = load_index(path, save_index(index, path))
     assert found.offsets is not None
@@ -298,3 +300,76 @@ def test_seek_points_survive_the_index_file(tmp_path: Path) -> None:
     assert found.points.windows == index.points.windows
     assert found.points.stored.tolist() == index.points.stored.tolist()
     assert found.points.data.tolist() == index.points.data.tolist()
+
+
+def many_records(tmp_path: Path, lengths: list[int], **packing: int) -> Path:
+    path = tmp_path / ("a.tfrecord.gz" if packing else "a.tfrecord")
+    with RecordWriter(path, mode="w", **packing) as writer:  # type: ignore[arg-type]
+        for number, length in enumerate(lengths):
+            writer.write(random.Random(number).randbytes(length))
+    return path
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("packing", [{}, {"block_size": 4000}])
+def test_a_change_of_the_middle_alone_is_noticed(
+    tmp_path: Path, fresh: bool, packing: dict[str, int]
+) -> None:
+    lengths = [100 + (n % 7) * 30 for n in range(400)]
+    swapped = [*lengths[:100], *lengths[100:300][::-1], *lengths[300:]]
+    path = many_records(tmp_path, lengths, **packing)
+    if not fresh:
+        settle(path)
+    save_index(build_index(path), path)
+    old = path.read_bytes()
+    new = many_records(tmp_path, swapped, **packing).read_bytes()
+    ends = slice(-len(old) + 4096, -4096)
+    path.write_bytes(old[:4096] + new[ends].rjust(len(old) - 8192, b"x") + old[-4096:])
+    with pytest.raises(IndexFileError, match="was changed in its middle since: what lies at byte"):
+        load_index(path, sidecar_places(path)[0])
+
+
+def test_two_records_in_place_of_one_are_noticed(tmp_path: Path) -> None:
+    path = many_records(tmp_path, [3000] * 9)
+    save_index(build_index(path), path)
+    data = path.read_bytes()
+    halves = golden.frame(b"x" * 1492) + golden.frame(b"y" * 1492)
+    assert len(halves) == 3016
+    path.write_bytes(data[: 4 * 3016] + halves + data[5 * 3016 :])
+    with pytest.warns(TfrioWarning, match="at byte 12064 is not as the index says.*made again"):
+        assert find_index(path).count == 10
+
+
+@pytest.mark.parametrize("content", [THREE, golden.THREE_GZ, golden.THREE_MEMBERS])
+def test_a_copy_with_its_index_needs_no_new_one(tmp_path: Path, content: bytes) -> None:
+    path = put(tmp_path, "a", content)
+    settle(path)
+    place = save_index(build_index(path), path)
+    copy = put(tmp_path, "copy", content)
+    copy.with_name(copy.name + SIDECAR).write_bytes(place.read_bytes())
+    assert load_index(copy, sidecar_places(copy)[0]).count == 3
+
+
+def test_an_unseen_change_is_told_as_a_stale_index_on_reading(tmp_path: Path) -> None:
+    path = many_records(tmp_path, [100 + n % 5 for n in range(200)])
+    settle(path)
+    times = path.stat().st_mtime_ns
+    RecordSequence(path).close()
+    data = path.read_bytes()
+    path.write_bytes(data[:5000] + data[5003:15000] + bytes(3) + data[15000:])
+    os.utime(path, ns=(times, times))  # as tools do that copy whole trees
+    records = RecordSequence(path)
+    with pytest.raises(CorruptRecordError, match="if the file was changed in place since .* index"):
+        records[60]
+    records.close()
+
+
+@pytest.mark.parametrize("text", ["0 46\n46 46\n92 46\n", "0 46\n92 46\n"])
+def test_a_text_index_may_leave_records_out_but_must_point_at_records(
+    tmp_path: Path, text: str
+) -> None:
+    path, place = put(tmp_path, "a", THREE), put(tmp_path, "a.idx", text.encode())
+    assert read_text_index(path, place).count == text.count("\n")
+    wrong = put(tmp_path, "b.idx", text.replace("92 46", "93 45").encode())
+    with pytest.raises(IndexFileError, match="no record of .*a lies at byte (46|93) as it says"):
+        read_text_index(path, wrong)

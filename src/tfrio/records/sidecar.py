@@ -20,6 +20,7 @@ import numpy as np
 from tfrio import _core
 from tfrio.compression import Compression  # noqa: TC001 - msgspec reads the annotation
 from tfrio.errors import IndexFileError
+from tfrio.records.fit import misplaced
 from tfrio.records.index import Blocks, RecordIndex
 from tfrio.records.names import SIDECAR, base_name
 from tfrio.records.seek import SeekPoints
@@ -113,18 +114,24 @@ def _mtime(path: Source) -> int:
     return changed if time.time_ns() - changed > _SETTLED_NS else 0
 
 
-def _fits(made_for: Fingerprint, path: Source) -> str | None:
+def _misfit(made_for: Fingerprint, index: RecordIndex, path: PathLike) -> str | None:
     """Return why an index does not fit its data, None when it does."""
-    size = size_of(os.fspath(path)) if isinstance(path, str | os.PathLike) else None
+    size = size_of(os.fspath(path))
     if made_for.mtime_ns and size == made_for.size and _mtime(path) == made_for.mtime_ns:
         return None  # nothing of the data needs to be read
     found = fingerprint(path)
-    if found.size == made_for.size and found.digest == made_for.digest:
+    made = f"index was made for {made_for.name} (size {made_for.size}, digest "
+    if found.size != made_for.size or found.digest != made_for.digest:
+        return (
+            f"{made}{made_for.digest[:12]}) but {name_of(path)} has size {found.size}, digest "
+            f"{found.digest[:12]}"
+        )
+    wrong = misplaced(index, path)
+    if wrong is None:
         return None
     return (
-        f"index was made for {made_for.name} (size {made_for.size}, digest "
-        f"{made_for.digest[:12]}) but {name_of(path)} has size {found.size}, digest "
-        f"{found.digest[:12]}"
+        f"{made}{made_for.digest[:12]}) and {name_of(path)} was changed in its middle since: "
+        f"what lies at byte {wrong} is not as the index says"
     )
 
 
@@ -303,7 +310,7 @@ def load_index(path: PathLike, place: PathLike) -> RecordIndex:
     """
     name = os.fspath(place)
     index, made_for = _decode(local_path(place).read_bytes(), name)
-    misfit = _fits(made_for, path)
+    misfit = _misfit(made_for, index, path)
     if misfit:
         raise IndexFileError(
             f"{misfit} ({name}). Make it again with `tfrio index`, or delete it", path=name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfrio.errors import IndexFileError, UsageError
+from tfrio.records.fit import wrong_record
 from tfrio.records.index import RecordIndex
 from tfrio.storage import atomic_write, local_path, size_of
 
@@ -93,6 +94,13 @@ def read_text_index(path: PathLike, place: PathLike) -> RecordIndex:
         raise IndexFileError(
             f"{name}: its last record ends at {end}, but {os.fspath(path)} has {size} bytes: the "
             "records behind would be missing. Make it again with `tfrio index`",
+            path=name,
+        )
+    wrong = wrong_record(path, offsets, ends)
+    if wrong is not None:
+        raise IndexFileError(
+            f"{name}: no record of {os.fspath(path)} lies at byte {wrong} as it says: it was made "
+            "for other data, or that is compressed or damaged. Make it again with `tfrio index`",
             path=name,
         )
     return RecordIndex("none", len(offsets), end, np.ascontiguousarray(offsets))
