@@ -61,7 +61,11 @@ class Input:
         return self._base + self._at
 
     def peek(self, length: int) -> bytes:
-        """Return the next ``length`` bytes, fewer at the end; memory grows as bytes arrive."""
+        """Return the next ``length`` bytes, fewer at the end."""
+        return bytes(self.view(length))
+
+    def view(self, length: int) -> memoryview:
+        """Return what ``peek`` does, not copied; memory grows as bytes arrive."""
         while len(self._data) - self._at < length:
             more = self.reader.read(_READ)
             if not more:
@@ -71,7 +75,7 @@ class Input:
             self._base += self._at
             self._data = self._data[self._at :] + more if self._at < len(self._data) else more
             self._at = 0
-        return self._data[self._at : self._at + length]
+        return memoryview(self._data)[self._at : self._at + length]
 
     def watch(self, watcher: Callable[[bytes], None]) -> None:
         """Show what is at hand, and all that is read from now on, to ``watcher``."""
@@ -280,7 +284,7 @@ class Inflater:
         self.members += 1
 
 
-def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> Piece:
+def inflate_block(data: bytes | memoryview, header: Header, *, name: str, start: int) -> Piece:
     """Inflate one whole gzip member that told its size.
 
     Args:
@@ -312,7 +316,7 @@ def inflate_block(data: bytes, header: Header, *, name: str, start: int) -> Piec
         ) from None
 
 
-def _whole(data: bytes, size: int) -> Piece:
+def _whole(data: bytes | memoryview, size: int) -> Piece:
     """Inflate a gzip member to ``size`` bytes, or raise ValueError with what is wrong."""
     if size > _MOST_TIMES * len(data):
         raise ValueError(f"{size} bytes claimed of {len(data)} compressed ones")
@@ -325,7 +329,7 @@ def _whole(data: bytes, size: int) -> Piece:
     return piece
 
 
-def _slowly(data: bytes, size: int) -> bytes:
+def _slowly(data: bytes | memoryview, size: int) -> bytes:
     """Inflate with ISA-L, which says what it dislikes; at most one byte more than ``size``."""
     stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
     try:

@@ -313,15 +313,15 @@ class InflateSource:
         piece = inflater.piece()
         return piece or None, len(piece)
 
-    def _whole_member(self, header: Header) -> bytes:
+    def _whole_member(self, header: Header) -> bytes | memoryview:
         """Return the next member if it told its size and is small enough to be held."""
         told = header.member
         if told is None or told.csize > _LARGEST_MEMBER or told.usize > 4 * _LARGEST_MEMBER:
             return b""
-        data = self._inflater.input.peek(told.csize)
+        data = self._inflater.input.view(told.csize)
         return data if len(data) == told.csize > header.length + TRAILER_SIZE else b""
 
-    def _inflate_member(self, data: bytes, header: Header) -> tuple[_Item, int]:
+    def _inflate_member(self, data: bytes | memoryview, header: Header) -> tuple[_Item, int]:
         place = self._inflater.input
         start = place.offset
         place.skip(len(data))
@@ -361,7 +361,9 @@ class InflateSource:
         self._reader.close()
 
 
-def _settle(future: Future[Piece], data: bytes, header: Header, name: str, start: int) -> None:
+def _settle(
+    future: Future[Piece], data: bytes | memoryview, header: Header, name: str, start: int
+) -> None:
     """Inflate on the calling thread, keeping an error for whoever asks for the result."""
     try:
         future.set_result(inflate_block(data, header, name=name, start=start))
