@@ -187,6 +187,10 @@ class Column:
     def present(self) -> numpy.typing.NDArray[numpy.uint8]:
         """0 where the feature is absent or carries no kind, else 1."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether no row lacks the feature."""
+
 class ExampleDecoder:
     """Decodes framed Examples into columns."""
 

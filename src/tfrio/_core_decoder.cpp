@@ -1,4 +1,5 @@
 // The Python face of decoding: ExampleDecoder and the columns it hands over.
+#include <cstring>
 #include <memory>
 
 #include "_core_shared.hpp"
@@ -18,6 +19,7 @@ using Spans = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb
 struct ColumnResult {
   nb::object values = nb::none(), byte_offsets = nb::none(), value_offsets = nb::none(),
              step_offsets = nb::none(), present = nb::none();
+  bool whole = false;
 };
 
 /// The decoder, its lock, and the arrays that outputs are written into.
@@ -124,6 +126,8 @@ ColumnResult column_result(const Column& column, ColumnArrays&& arrays, nb::obje
   if (column.is_bytes()) result.byte_offsets = to_array(std::move(arrays.byte_offsets));
   if (column.ragged()) result.value_offsets = to_array(std::move(arrays.value_offsets));
   if (column.is_list()) result.step_offsets = to_array(std::move(arrays.step_offsets));
+  result.whole = arrays.present.empty() ||
+                 std::memchr(arrays.present.data(), 0, arrays.present.size()) == nullptr;
   result.present = to_array(std::move(arrays.present));
   return result;
 }
@@ -155,7 +159,8 @@ void bind_column(nb::module_& module) {
               offsets("def step_offsets(self) -> numpy.typing.NDArray[numpy.int64] | None"),
               "Feature lists: where each row's steps begin, and the end.")
       .def_ro("present", &ColumnResult::present, TFRIO_ARRAY_GETTER("present", "uint8"),
-              "0 where the feature is absent or carries no kind, else 1.");
+              "0 where the feature is absent or carries no kind, else 1.")
+      .def_ro("whole", &ColumnResult::whole, "Whether no row lacks the feature.");
 }
 
 }  // namespace

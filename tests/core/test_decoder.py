@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.core.columns import decode, rows
 from tests.core.payloads import field, varint
@@ -306,3 +308,46 @@ def test_a_decoder_serves_one_thread_at_a_time() -> None:
     done.set()
     thread.join()
     assert "another thread" in refused[0]
+
+
+FORMS = [
+    {"id": ints([7]), "v": floats(np.arange(3))},  # several of one layout are taken at once
+    {"v": floats(np.arange(3)), "id": ints([7])},  # the same length, another order
+    {"id": ints([300]), "v": floats(np.arange(3))},
+    {"id": ints([7]), "v": floats(np.arange(3)), "pad": strings([b"x" * 9000])},
+    {"id": ints([7])},
+]
+
+
+@given(
+    st.lists(st.integers(0, len(FORMS) - 1) | st.just(0), min_size=1, max_size=300),
+    st.integers(0, 1 << 31),
+    st.none() | st.integers(0, 1 << 20),
+)
+@settings(max_examples=60, deadline=None)
+def test_records_in_any_order_are_those_in_file_order(
+    forms: list[int], seed: int, damage: int | None
+) -> None:
+    payloads = [example(**FORMS[form]) for form in forms]
+    frames = [bytearray(_core.frame([payload])) for payload in payloads]
+    if damage is not None:
+        frame = frames[damage % len(frames)]
+        frame[damage % len(frame)] ^= 1
+    starts = np.cumsum([0, *map(len, frames)])[:-1]
+    order = np.random.default_rng(seed).permutation(len(frames))
+    features = [(b"id", 3, 1, 0), (b"v", 2, -1, 0)]
+    scattered, straight = _core.ExampleDecoder(features), _core.ExampleDecoder(features)
+    got = scattered.feed_at(
+        [b"".join(frames)], np.zeros(len(order), np.int32), np.ascontiguousarray(starts[order])
+    )
+    expected = straight.feed(b"".join(frames[k] for k in order), final=True)
+    assert got.records == expected.records
+    if got.fault is None:
+        assert expected.fault is None
+    else:
+        assert got.fault.record == expected.fault.record
+        assert got.fault.field in ("header", "payload", "footer")
+    for one, other in zip(scattered.take(), straight.take(), strict=True):
+        assert one.values.tolist() == other.values.tolist()
+        assert one.present.tolist() == other.present.tolist()
+        assert one.whole == bool(one.present.all())

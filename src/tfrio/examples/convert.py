@@ -42,10 +42,18 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
     """
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
+    plain = layout.plain
     for key, feature in layout.schema.items():
-        job = _Job(key, feature, origin)
         native = natives[layout.slot(key)]
         mask = native.present.view(np.bool_)
+        if native.whole and key in plain:  # nothing to fill, check or change
+            present[key] = mask
+            if native.byte_offsets is None:
+                columns[key] = native.values.reshape(rows, *plain[key])
+            else:
+                columns[key] = BytesColumn(native.values, native.byte_offsets)
+            continue
+        job = _Job(key, feature, origin)
         _check_present(job, mask)
         column = _column(job, fill_missing(feature, native, mask), rows)
         if feature.dims:

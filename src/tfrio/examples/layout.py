@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrio.errors import SchemaError
@@ -41,13 +42,17 @@ class Slot(NamedTuple):
 
 
 class NativeColumn(NamedTuple):
-    """What the native decoder gives for one slot (see ``tfrio._core.Column``)."""
+    """What the native decoder gives for one slot (see ``tfrio._core.Column``).
+
+    ``whole`` is True where it is known that no row lacks the feature.
+    """
 
     values: Array
     byte_offsets: Array | None
     value_offsets: Array | None
     step_offsets: Array | None
     present: Array
+    whole: bool = False
 
     @classmethod
     def of(cls, column: Any) -> NativeColumn:
@@ -58,6 +63,7 @@ class NativeColumn(NamedTuple):
             column.value_offsets,
             column.step_offsets,
             column.present,
+            column.whole,
         )
 
 
@@ -82,6 +88,15 @@ class Layout:
                 self._add_helper(name, Slot(wire_name(lengths), 3, -1, 0))
         self._slots = {
             key: self.index(feature.name or key, feature.place) for key, feature in schema.items()
+        }
+
+    @cached_property
+    def plain(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the features whose values are given out as they come, nothing changed."""
+        return {
+            key: tuple(d for d in feature.shape or () if isinstance(d, int))
+            for key, feature in self.schema.items()
+            if _is_plain(feature)
         }
 
     def index(self, name: str, place: Place = "context") -> int:
@@ -156,6 +171,15 @@ class Origin:
         """Return path and record as keyword arguments of an error."""
         path, record = self.of(row)
         return {"path": path or None, "record": record}
+
+
+def _is_plain(feature: Feature) -> bool:
+    special = feature.codec or feature.row_lengths or feature.dims or feature.place == "list"
+    if special or feature.count < 0 or feature.kind == "unknown":
+        return False
+    if feature.kind == "bytes":
+        return feature.shape == () and feature.dtype is None
+    return feature.dtype in (None, {"float": "float32", "int64": "int64"}[feature.kind])
 
 
 def slot_of(key: str, feature: Feature) -> Slot:
