@@ -9,8 +9,9 @@ import pytest
 
 from tests.core.payloads import field
 from tests.examples.helpers import KINDLESS, example, parse, payloads, put, sequence
-from tfrio.errors import DecodeError, TfrioWarning
+from tfrio.errors import DecodeError, FeatureKindError, TfrioWarning
 from tfrio.examples.decode import read, read_batches
+from tfrio.examples.infer import infer_schema
 from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
 from tfrio.examples.writer import Writer
@@ -88,3 +89,27 @@ def test_a_kind_may_become_known_along_with_another_change(tmp_path: Path) -> No
     assert batch.present["b"].tolist() == [False] * 1500 + [True]
     assert batch["b"][1500] == b"x"
     assert batch.present["c"].sum() == 1
+
+
+def test_a_list_with_steps_of_two_kinds_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+    good = sequence({}, {"L": [[b"a"]]})
+    path = put(tmp_path / "a", good, sequence({}, {"L": [[b"x"], [1.0]]}))
+    with pytest.raises(FeatureKindError, match="mixes .*(bytes|float).* steps of record 1 of"):
+        list(read(path))
+    with tfrio_open(path, index="memory") as ds:
+        with pytest.raises(FeatureKindError, match="steps of record 1 of"):
+            ds[1]
+        assert ds[0]["L"] == [[b"a"]]
+    kinds = put(tmp_path / "b", *[sequence({}, {"L": [[v]]}) for v in (b"a", 1.0, b"b", 2.0)])
+    assert [row["L"][0] for row in read(kinds)] == [[b"a"], [1.0], [b"b"], [2.0]]
+
+
+@pytest.mark.parametrize("name", ["x", "", "context/x"])
+def test_names_of_context_and_lists_never_clash(tmp_path: Path, name: str) -> None:
+    context = {"x": [1], "context/x": [5], "": [7]}
+    payload = sequence(context, {name: [[2]]})
+    (row,) = read(put(tmp_path / "a", payload))
+    values = [v.tolist() for key, v in row.items() if key != name]
+    assert sorted(values) == [[1], [5], [7]]
+    assert [step.tolist() for step in row[name]] == [[2]]
+    assert len(infer_schema(tmp_path / "a")) == 4

@@ -90,7 +90,7 @@ class BatchEncoder:
         self, name: str, column: Any, feature: Feature | None
     ) -> list[tuple[Target, WireColumn]]:
         """Return the features that hold one column: one, or flat values and their lengths."""
-        wire = feature.name or name if feature else name
+        wire = feature.stored_as(name) if feature else name
         if feature is not None and feature.row_lengths:
             return self._split(name, column, wire, feature.row_lengths)
         nested = isinstance(column, Ragged) and isinstance(column.values, Ragged)

@@ -79,7 +79,7 @@ def misfits(seen: Observation, schema: Schema) -> SchemaCheck:
     problems: list[str] = []
     listed = set()
     for key, feature in schema.items():
-        place = (feature.name or key, feature.place)
+        place = (feature.stored_as(key), feature.place)
         listed.add(place)
         listed.update((name, "context") for name in (*feature.row_lengths, *feature.dims))
         problems += _problems(key, feature, seen.features.get(place), seen.records)

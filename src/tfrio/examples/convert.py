@@ -117,7 +117,7 @@ def _check_present(job: _Job, mask: Array) -> None:
     if not job.feature.required or job.feature.default is not None or mask.all():
         return
     row = int(mask.argmin())
-    name = job.feature.name or job.key
+    name = job.feature.stored_as(job.key)
     raise MissingFeatureError(
         f"feature '{name}' missing in {job.origin.where(row)}; "
         "give a default or mark it optional (required=False)",

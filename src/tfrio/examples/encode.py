@@ -119,7 +119,7 @@ class RowEncoder:
             if is_missing(value):
                 self._absent(name, feature, found)
             elif feature is not None and feature.row_lengths:
-                self._put_split(name, value, feature.name or name, feature.row_lengths, found)
+                self._put_split(name, value, feature.stored_as(name), feature.row_lengths, found)
             elif self.ragged == "split" and isinstance(value, list | tuple) and is_nested(value):
                 self.splits.add(name)
                 self._put_split(name, value, f"{name}/values", (f"{name}/lengths",), found)
@@ -207,7 +207,7 @@ class RowEncoder:
     def _put(
         self, name: str, made: Stored, feature: Feature | None, found: dict[Target, WireColumn]
     ) -> None:
-        wire = feature.name or name if feature else name
+        wire = feature.stored_as(name) if feature else name
         if made.kind == "unknown" and (wire, "context") in self.kinds:
             made = store([], name, self.exactness, kind=self.kinds[wire, "context"])
         kind = self.known_kind(wire, made.kind, "context")
@@ -217,7 +217,7 @@ class RowEncoder:
 
     def _put_list(self, name: str, steps: Any, found: dict[Target, WireColumn]) -> None:
         feature = self.feature(name)
-        wire = feature.name or name if feature else name
+        wire = feature.stored_as(name) if feature else name
         made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
         if feature is None:
             for step in made:

@@ -122,7 +122,7 @@ def with_present(
 
 
 def _feature(layout: Layout, name: str) -> Feature | None:
-    found = (f for key, f in layout.schema.items() if (f.name or key) == name)
+    found = (f for key, f in layout.schema.items() if f.stored_as(key) == name)
     return next(found, None)
 
 

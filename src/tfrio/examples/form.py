@@ -92,6 +92,8 @@ class Learned:
         self._seen = Observation()
         self._kinds: dict[tuple[str, Place], Kind] = {}
         self._loose: set[tuple[str, Place]] = set()
+        self._changing: Any = None  # feature and record whose kind changed last
+        self._tried: set[int] = set()
 
     def hint(self, known: Schema | None) -> None:
         """Take note of what is known beforehand of some features, their shape say.
@@ -153,12 +155,31 @@ class Learned:
         seen = self._seen.features[key]
         if len(seen.kinds) > 1 and not self._switch:
             raise _mixed(key[0], seen, KIND_NAMES[fault.got], error)
+        self._check_steps(key, fault, error)
         self._kinds[key] = KIND_NAMES[fault.got]
         self._drop_hint(key[0])
 
+    def _check_steps(self, key: tuple[str, Place], fault: Any, error: TfrioError) -> None:
+        """Refuse a feature list with steps of two kinds: neither decodes its record."""
+        here = (key, error.path, error.record)
+        if self._changing != here:
+            self._changing, self._tried = here, set()
+        if fault.got in self._tried:
+            raise FeatureKindError(
+                f"feature list '{key[0]}' mixes {KIND_NAMES[fault.expected]} and "
+                f"{KIND_NAMES[fault.got]} among the steps of record {error.record} of "
+                f"{error.path}; leave it out (features=[...]), or take the payload from "
+                "tfrio.read_records",
+                path=error.path,
+                record=error.record,
+                offset=error.offset,
+                feature=key[0],
+            )
+        self._tried.add(fault.got)
+
     def _drop_hint(self, stored: str) -> None:
         """Forget what was known of a stored feature: it proved wrong."""
-        self._hints = {k: h for k, h in self._hints.items() if (h.name or k) != stored}
+        self._hints = {k: h for k, h in self._hints.items() if h.stored_as(k) != stored}
 
     def _set_layout(self) -> None:
         keys = self._seen.keys()
@@ -166,7 +187,7 @@ class Learned:
         for key, seen in self._seen.features.items():
             features[keys[key]] = self._form(key, keys[key], seen)
         for name, hint in self._hints.items():
-            stored = features.pop(hint.name or name, None)
+            stored = features.pop(hint.stored_as(name), None)
             if stored is not None:
                 features[name] = hint
                 for helper in hint.row_lengths:

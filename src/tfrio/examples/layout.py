@@ -87,7 +87,8 @@ class Layout:
             for lengths in feature.row_lengths:
                 self._add_helper(name, Slot(wire_name(lengths), 3, -1, 0))
         self._slots = {
-            key: self.index(feature.name or key, feature.place) for key, feature in schema.items()
+            key: self.index(feature.stored_as(key), feature.place)
+            for key, feature in schema.items()
         }
 
     @cached_property
@@ -186,7 +187,7 @@ def slot_of(key: str, feature: Feature) -> Slot:
     """Return the slot of one feature. An unknown kind is asked as bytes: only absence fits it."""
     kind = KIND_NUMBERS[feature.kind] or KIND_NUMBERS["bytes"]
     count = -1 if feature.kind == "unknown" else feature.count
-    return Slot(wire_name(feature.name or key), kind, count, PLACE_NUMBERS[feature.place])
+    return Slot(wire_name(feature.stored_as(key)), kind, count, PLACE_NUMBERS[feature.place])
 
 
 def wire_name(name: str) -> bytes:

@@ -114,13 +114,19 @@ class Observation:
         """Return the name each feature is given out under.
 
         A name that is both in the context and a feature list keeps its name for the list; the
-        one in the context is called ``context/NAME``.
+        one in the context is called ``context/NAME`` (again ``context/`` before it where another
+        has that name).
         """
-        lists = {name for name, place in self.features if place == "list"}
-        return {
-            (name, place): f"context/{name}" if place == "context" and name in lists else name
-            for name, place in self.features
-        }
+        taken = {name for name, _ in self.features}
+        found: dict[tuple[str, Place], str] = {}
+        for name, place in self.features:
+            key = name
+            if place == "context" and (name, "list") in self.features:
+                while key in taken:
+                    key = f"context/{key}"
+                taken.add(key)
+            found[name, place] = key
+        return found
 
     def schema(self, *, fixed: bool, scalars: bool = False) -> Schema:
         """Return the narrowest schema that all records fit.

@@ -165,7 +165,7 @@ class PendingRows:
             return (
                 None
                 if feature is None or not _plain(feature, kind)
-                else Target(feature.name or name, kind)
+                else Target(feature.stored_as(name), kind)
             )
         known = self._encoder.kinds.get((name, "context"), kind)
         return Target(name, kind) if known == kind else None

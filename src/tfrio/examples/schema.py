@@ -132,6 +132,10 @@ class Feature:
             return np.dtype(np.uint8)
         return _STORED.get(self.kind)
 
+    def stored_as(self, key: str) -> str:
+        """Return the feature's name in the file, given its key in the schema."""
+        return key if self.name is None else self.name
+
     def describe(self) -> str:
         """Return a short text: ``float32 (3, 4)``, ``list<bytes> (length 1 so far)``."""
         base = self.dtype or ("float32" if self.kind == "float" else self.kind)

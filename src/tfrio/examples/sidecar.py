@@ -104,4 +104,10 @@ def _parsed(path: Path) -> tuple[int, Schema]:
 
 def _telling(feature: Feature) -> bool:
     axes = len(feature.shape or ())
-    return bool(axes > 1 or feature.codec or feature.row_lengths or feature.name or feature.dtype)
+    return bool(
+        axes > 1
+        or feature.codec
+        or feature.row_lengths
+        or feature.name is not None
+        or feature.dtype
+    )

@@ -152,6 +152,6 @@ def _count(source: Source, features: Sequence[str] | None, options: Options) -> 
 def _add(found: Statistics, chunk: Chunk) -> None:
     found.records += chunk.rows
     for key, feature in chunk.layout.schema.items():
-        name = feature.name or key
+        name = feature.stored_as(key)
         known = found.features.setdefault((name, feature.place), FeatureStats(name, feature.place))
         known.add(chunk.natives[chunk.layout.slot(key)], feature.kind)
