@@ -16,6 +16,7 @@ from tfrio.cli.wording import spoken
         (["import", "image"], "or pass partial=True.", "or pass --partial."),
         (["import", "image"], "give crs= to override", "give --crs to override"),
         (["import", "image"], "first_patch=10 places it", "--first-patch 10 places it"),
+        (["import", "image"], "pass kernel=(1, 2)", "pass --kernel 1,2"),
         (["head", "a"], "index='auto' is no option here", "index='auto' is no option here"),
         (["nope"], "overwrite=True", "overwrite=True"),
         ([], "a=b", "a=b"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spoken"]
 
-_KEYWORD = re.compile(r"""\b([a-z_]+)=(True|"[^"]*"|'[^']*'|-?[\w.]+)?""")
+_KEYWORD = re.compile(r"""\b([a-z_]+)=(True|"[^"]*"|'[^']*'|-?[\w.]+|\(\d+, \d+\))?""")
 
 
 def spoken(text: str, root: click.Command, arguments: Sequence[str]) -> str:
@@ -32,7 +32,8 @@ def spoken(text: str, root: click.Command, arguments: Sequence[str]) -> str:
         name, value = found[1], found[2]
         if name not in options:
             return found[0]
-        words = [options[name], value.strip("\"'") if value and value != "True" else ""]
+        typed = value.strip("\"'()").replace(", ", ",") if value and value != "True" else ""
+        words = [options[name], typed]
         return " ".join(word for word in words if word)
 
     return _KEYWORD.sub(option, text)

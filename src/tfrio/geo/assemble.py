@@ -147,8 +147,9 @@ def import_image(
         index=index,
         partial=partial,
         first_patch=first_patch,
-        # Scores may be whole only by chance, so they are looked at before they lose fractions.
-        everything=wanted is not None and wanted.kind in "iu" and not argmax,
+        # Scores may be whole only by chance, so they are looked at before they lose fractions;
+        # and a float band whose classes have names may hold classes.
+        everything=not argmax and (bool(palette) or (wanted is not None and wanted.kind in "iu")),
     )
     parts = [
         prepare(given, resolve_target(export, given, crs=crs, whole=extent == "source"), request)
@@ -157,7 +158,7 @@ def import_image(
     for part in parts:
         check_orientation(part, inputs, argmax=argmax, rule=check)
     image = plan_image(
-        parts, argmax=argmax, dtype=wanted, nodata=nodata, blend=blend, named=bool(palette.names)
+        parts, argmax=argmax, dtype=wanted, nodata=nodata, blend=blend, named=bool(palette)
     )
     look = _look(image, parts[0], orientation=orientation, palette=palette)
     look = replace(look, compress=compress, cog=cog, workers=workers)
@@ -176,7 +177,7 @@ def import_image(
 def _with_quicklook(report: ImportReport, look: RasterLook, place: PathLike | bool) -> ImportReport:
     """Draw the raster beside it, or where asked."""
     path = f"{os.path.splitext(report.path)[0]}.png" if place is True else str(place)  # noqa: PTH122
-    classes = True if report.classes else None
+    classes = True if report.classes and report.classes[0].band == report.bands[0] else None
     draw(report.path, path, classes=classes, colors=look.palette.colors or None)
     return replace(report, quicklook=path)
 
@@ -185,7 +186,7 @@ def _look(image: Image, first: Part, *, orientation: str, palette: Palette) -> R
     """Return how the raster is stored."""
     frame = north_up(image.frame)[0] if orientation == "north-up" else image.frame
     patch = coarse(first.target.patch, first.plan.scale)
-    return RasterLook(frame, image.dtype, image.nodata, image.names, palette, patch)
+    return RasterLook(frame, image.dtype, image.nodata, image.names, palette, image.classes, patch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +217,7 @@ def _write(
             argmax=rules.argmax,
             fills=rules.fills,
             area=pixel_area(image.frame.affine, look.frame.crs) if image.classes else None,
+            classes=image.classes,
             tally=tally,
             told=(lambda done: progress(done, total)) if progress else (lambda _: None),
         )
@@ -225,6 +227,7 @@ def _write(
             else:
                 place_blended(job, finish, rules.blend)
         _warn(path, image, tally)
+        _warn_of_palette(path, look)
     return tally
 
 
@@ -288,6 +291,24 @@ def _warn(path: str, image: Image, tally: Tally) -> None:
             TfrioWarning,
             stacklevel=4,
         )
+
+
+def _warn_of_palette(path: str, look: RasterLook) -> None:
+    """Warn of names and colours that the raster cannot have."""
+    if look.palette and not look.classes:
+        lost = (
+            "no band holds whole numbers only, so there are no classes to name or colour. Pass "
+            "argmax=True for scores, or choose the band of classes with bands="
+        )
+    elif look.palette.colors and not look.keeps_colors:
+        lost = (
+            "a GeoTIFF keeps colours only with one band of uint8 or uint16; this one has "
+            f"{len(look.names)} of {look.dtype}, so they are left out. Choose the band of classes "
+            "with bands=, and dtype='uint8' for classes written as floats"
+        )
+    else:
+        return
+    warnings.warn(f"{path}: {lost}", TfrioWarning, stacklevel=4)
 
 
 def _report(

@@ -67,6 +67,7 @@ def extract_patches(
             nodata=None,
             names=_names(array),
             palette=Palette({}, {}),
+            classes=(),
             patch=target.patch,
         )
         path = str(folder / f"patch-{patch:06d}.tif")

@@ -111,6 +111,7 @@ class Finish:
         fills: Whether values equal to nodata were written for masked pixels, because nobody
             noted a mask.
         area: Area of the pixels; None counts no classes.
+        classes: Numbers of the bands whose classes are counted.
         tally: What is counted.
         told: Told how many patches are placed, after each.
     """
@@ -122,6 +123,7 @@ class Finish:
     argmax: bool
     fills: bool
     area: PixelArea | None
+    classes: Sequence[int]
     tally: Tally
     told: Callable[[int], None]
 
@@ -219,10 +221,11 @@ class Finish:
         if self.nodata is not None and not np.isnan(self.nodata):
             same = written == self.dtype.type(self.nodata)
             self.tally.clashes += int((same if aside is None else same & ~aside).sum())
-        if self.area is None or written.dtype.kind not in "iu":
+        if self.area is None:
             return
         area = self.area.of(window)
-        for band, values in enumerate(written):
+        for band in self.classes:
+            values = written[band]
             valid = np.ones(values.shape, np.bool_) if aside is None else ~aside[band]
             self.tally.add_classes(band, values, valid, area)
 

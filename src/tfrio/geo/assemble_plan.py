@@ -111,7 +111,7 @@ class Image:
         names: Names of the bands.
         dtype: Dtype.
         nodata: Nodata value, None for none.
-        classes: Whether the values are classes, whose areas are worth an account.
+        classes: Numbers of the bands that hold classes, whose areas are worth an account.
         overlapping: Whether patches at points, or exports, may share pixels.
         notes: What the user should know.
     """
@@ -121,7 +121,7 @@ class Image:
     names: tuple[str, ...]
     dtype: np.dtype[Any]
     nodata: float | None
-    classes: bool
+    classes: tuple[int, ...]
     overlapping: bool
     notes: tuple[str, ...]
 
@@ -166,18 +166,39 @@ def plan_image(
     notes = [note] if note else []
     if overlapping and len(parts) > 1:
         notes.append("the exports overlap: where they do, those named later give the pixels")
-    whole = kind.kind in "iu" and bool(ranges)
-    few = whole and all(r.distinct <= MOST_CLASSES for r in ranges.values())
     return Image(
         frame=frame,
         offsets=offsets,
         names=plan.names,
         dtype=kind,
         nodata=value,
-        classes=argmax or few or (whole and named),
+        classes=_class_numbers(plan, ranges, kind, blended=blend != "crop", named=named),
         overlapping=overlapping,
         notes=tuple(notes),
     )
+
+
+def _class_numbers(
+    plan: BandsPlan,
+    ranges: dict[str, ValueRange],
+    dtype: np.dtype[Any],
+    *,
+    blended: bool,
+    named: bool,
+) -> tuple[int, ...]:
+    """Return the bands of few whole numbers, or those that the user's names can only mean."""
+    if blended and dtype.kind == "f":
+        return ()
+    found: list[int] = []
+    many: list[int] = []
+    number = 0
+    for feature in plan.features:
+        values = ranges.get(feature.look.name)
+        bands = range(number, number + len(feature.bands))
+        number = bands.stop
+        if values is not None and values.whole and (feature.whole or named or dtype.kind in "iu"):
+            (found if values.distinct <= MOST_CLASSES else many).extend(bands)
+    return tuple(found or (many if named else ()))
 
 
 def _frame(parts: Sequence[Part]) -> tuple[Frame, list[tuple[int, int]]]:

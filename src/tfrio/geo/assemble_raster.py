@@ -43,6 +43,10 @@ class Palette:
     names: Mapping[int, str]
     colors: Mapping[int, tuple[int, int, int, int]]
 
+    def __bool__(self) -> bool:
+        """Tell whether there is a name or a colour."""
+        return bool(self.names or self.colors)
+
     @classmethod
     def of(cls, names: Any, colors: Any) -> Palette:
         """Check what a user gives.
@@ -91,7 +95,8 @@ class RasterLook:
         dtype: NumPy dtype.
         nodata: Nodata value, None for none.
         names: Band names.
-        palette: Names and colours of the classes of the first band.
+        palette: Names and colours of the classes.
+        classes: Numbers of the bands that hold classes.
         patch: Patch (x, y) in pixels of the raster, which decides the size of blocks.
         compress: ``"deflate"``, ``"zstd"``, ``"lzw"`` or ``"none"``.
         workers: Threads that compress.
@@ -103,10 +108,16 @@ class RasterLook:
     nodata: float | None
     names: Sequence[str]
     palette: Palette
+    classes: Sequence[int]
     patch: XY
     compress: str = "deflate"
     workers: int = 1
     cog: bool = False
+
+    @property
+    def keeps_colors(self) -> bool:
+        """Tell whether a GeoTIFF of this kind holds a colour table."""
+        return len(self.names) == 1 and self.dtype in (np.uint8, np.uint16)
 
 
 class RasterSink:
@@ -244,9 +255,10 @@ def _profile(look: RasterLook) -> dict[str, Any]:
 def _describe(dataset: Any, look: RasterLook) -> None:
     for number, name in enumerate(look.names, 1):
         dataset.set_band_description(number, name)
-    if look.palette.names:
-        dataset.update_tags(1, **{f"CLASS_{k}": str(v) for k, v in look.palette.names.items()})
-    if look.palette.colors and len(look.names) == 1 and look.dtype in (np.uint8, np.uint16):
+    names = {f"CLASS_{value}": str(name) for value, name in look.palette.names.items()}
+    for number in look.classes if names else ():
+        dataset.update_tags(number + 1, **names)
+    if look.palette.colors and look.keeps_colors:
         dataset.write_colormap(1, dict(look.palette.colors))
 
 

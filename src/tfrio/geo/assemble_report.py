@@ -98,11 +98,16 @@ class ImportReport:
             f"covered    {self.covered:,} of {self.pixels:,} pixels",
         ]
         left_out = (("masked", self.masked), ("invalid", self.invalid), ("missing", self.missing))
-        lines += [f"{name:<10} {count:,} pixels are nodata" for name, count in left_out if count]
+        lines += [f"{name:<10} {_pixels_are(count)} nodata" for name, count in left_out if count]
         if self.dropped:
-            lines.append(f"dropped    {self.dropped:,} pixels of the source are in no patch")
+            are = "pixel of the source is" if self.dropped == 1 else "pixels of the source are"
+            lines.append(f"dropped    {self.dropped:,} {are} in no patch")
         for row in self.classes:
             name = row.name or f"class {row.value}"
             area = f"{row.hectares:14,.2f} ha  {row.pixels:>12,} pixels"
             lines.append(f"{row.band}: {name:<16} {area}")
         return "\n".join([*lines, *self.notes])
+
+
+def _pixels_are(count: int) -> str:
+    return "1 pixel is" if count == 1 else f"{count:,} pixels are"
