@@ -287,6 +287,17 @@ TEST(threads_fill_outputs) {
   CHECK_EQUAL(decoder.rows(), 1700);
 }
 
+TEST(forgotten_rows_leave_no_trace) {
+  ExampleDecoder decoder({kX}, {});
+  decoder.feed(check::record(check::kUnpacked), 0, {});
+  CHECK_EQUAL(decoder.take_values(0).size(), 24u);
+  decoder.forget();
+  CHECK_EQUAL(decoder.rows(), 0);
+  decoder.feed(check::record(check::kValueFirst), 0, {});
+  CHECK_EQUAL(decoder.rows(), 1);
+  CHECK_EQUAL(check::show(Kind::int64s, decoder.take()[0]).values, "9");
+}
+
 template <class Call>
 void check_refused(Call call) {
   bool refused = false;

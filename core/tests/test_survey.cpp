@@ -58,8 +58,9 @@ TEST(classify_by_content) {
   }
   CHECK(class_of(check::kSequence) == PayloadClass::sequence);
   CHECK(class_of("1200") == PayloadClass::sequence);
-  // Another message, a cut Example, text.
-  for (const char* hex : {"089601", "0a0c0a0a0a017812051a030a", "68656c6c6f", "0a03616263"}) {
+  // Another message, a cut Example, text, text that reads as fields nobody knows.
+  for (const char* hex :
+       {"089601", "0a0c0a0a0a017812051a030a", "68656c6c6f", "0a03616263", "0a0468696869"}) {
     CHECK(class_of(hex) == PayloadClass::other);
   }
 }
