@@ -72,17 +72,23 @@ class Maker:
     def batches(self, chunk: Chunk) -> Items:
         """Cut a chunk into its batches."""
         columns = self._columns(chunk)
-        cuts = [self._cut(column, chunk.rows) for column in columns.values()]
         special = [name for name, column in columns.items() if _is_special(column)]
-        made: list[tuple[Any, int]] = []
+        made = self._made(chunk, columns, special)
+        # What needs the GIL is left to whoever takes the batches, views of columns as well as
+        # lists of bytes: on the thread that reads ahead it would only be in the way.
+        if not special:
+            return made
+        return list(made) if self._bytes_stay else map(_listed, list(made))
+
+    def _made(self, chunk: Chunk, columns: dict[str, Any], special: Sequence[str]) -> Items:
+        """Yield the batches of a chunk; bytes are columns still."""
+        cuts = [self._cut(column, chunk.rows) for column in columns.values()]
         parts_of_batches = zip(*cuts, strict=True) if cuts else repeat((), len(chunk.rows))
         for rows, records, parts in zip(chunk.rows, chunk.consumed, parts_of_batches, strict=True):
             entries = dict(zip(columns, parts, strict=True))
             if special:
                 entries = self._finished(entries, special)
-            made.append((self.container(entries, rows) if rows else None, records))
-        # Lists of bytes need the GIL: on the thread that reads ahead they would only be in the way.
-        return made if self._bytes_stay else map(_listed, made)
+            yield self.container(entries, rows) if rows else None, records
 
     def _finished(self, entries: dict[str, Any], special: Sequence[str]) -> dict[str, Any]:
         """Return a batch's entries with lists, bytes and arrays of differing shape made usable."""

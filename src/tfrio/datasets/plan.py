@@ -89,9 +89,15 @@ class Picks(NamedTuple):
         Returns:
             The records by file.
         """
-        file = np.searchsorted(starts, records, side="right") - 1
         real = np.ones(records.size, np.bool_) if real is None else real
-        return cls(file.astype(np.int32), records - starts[file], real)
+        if records.size:
+            ends = [records.min(), records.max()]
+            first, last = (np.searchsorted(starts, ends, side="right") - 1).tolist()
+            if first == last:  # most often so, and then no record needs a search
+                file = np.full(records.size, first, np.int32)
+                return cls(file, records - starts[first], real)
+        found = np.searchsorted(starts, records, side="right") - 1
+        return cls(found.astype(np.int32), records - starts[found], real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +120,16 @@ class Share:
 
     def positions(self, at: Int64) -> Int64:
         """Return the positions that the rank visits at these places of its own stream."""
-        starts = np.array([start for start, _ in self.ranges] or [0], np.int64)
-        lengths = np.array([stop - start for start, stop in self.ranges] or [0], np.int64)
-        ends = np.cumsum(lengths)
-        run = np.minimum(np.searchsorted(ends, at, side="right"), starts.size - 1)
-        found = starts[run] + at - (ends[run] - lengths[run])
-        late = at >= self.real
-        if self.padding and late.any():
+        if len(self.ranges) == 1:
+            found: Int64 = at + self.ranges[0][0]
+        else:
+            starts = np.array([start for start, _ in self.ranges] or [0], np.int64)
+            lengths = np.array([stop - start for start, stop in self.ranges] or [0], np.int64)
+            ends = np.cumsum(lengths)
+            run = np.minimum(np.searchsorted(ends, at, side="right"), starts.size - 1)
+            found = starts[run] + at - (ends[run] - lengths[run])
+        if self.padding:
+            late = at >= self.real
             found[late] = np.array(self.padding, np.int64)[at[late] - self.real]
         return found
 
@@ -316,6 +325,9 @@ class Plan:
     def _at(self, first: int, last: int) -> Int64:
         """Return the places of batches ``first`` to ``last`` - 1 in the rank's stream."""
         numbers = self._numbers(first, last)
+        if numbers.size and numbers[-1] - numbers[0] == numbers.size - 1:  # ascending, so a run
+            low, high = int(numbers[0]) * self.batch, (int(numbers[-1]) + 1) * self.batch
+            return np.arange(low, min(high, self.length), dtype=np.int64) + self.skip
         at = (numbers[:, None] * self.batch + np.arange(self.batch)).ravel()
         places: Int64 = at[at < self.length] + self.skip
         return places

@@ -27,9 +27,10 @@ __all__ = ["Chunk", "Reader"]
 
 Out = TypeVar("Out")
 
-# Small batches are decoded several at once: a native call and its arrays cost some microseconds.
-CHUNK_RECORDS = 8192
-CHUNK_BYTES = 2 << 20
+# Small batches are decoded several at once: a native call and its arrays cost some microseconds,
+# and a thread that reads ahead takes its turn with the consumer once for all of them.
+CHUNK_RECORDS = 32768
+CHUNK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class TensorMaker(Maker):
 
     def array(self, values: Array) -> Any:
         """Return an array as a tensor, without a copy where torch can take it as it is."""
-        wider = _WIDER.get(values.dtype.name)
+        wider = _WIDER.get(values.dtype)
         if wider is not None:
             values = values.astype(wider)
         usable = values.flags.writeable and values.flags.c_contiguous
@@ -162,4 +162,8 @@ class TensorMaker(Maker):
 
 
 # Torch has few operations for unsigned numbers wider than a byte.
-_WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.uint16): np.dtype(np.int32),
+    np.dtype(np.uint32): np.dtype(np.int64),
+    np.dtype(np.uint64): np.dtype(np.int64),
+}
