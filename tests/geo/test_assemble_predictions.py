@@ -59,6 +59,16 @@ def test_torch_tensors_planes_and_single_values(tmp_path: Path) -> None:
     assert row["class"].dtype == np.int64
 
 
+def test_features_keep_their_order_which_is_that_of_the_bands(tmp_path: Path) -> None:
+    """A class and its probabilities become bands as they were given, not by their names."""
+    path = tmp_path / "p.tfrecord.gz"
+    arrays = {"label": TILES, "b": TILES.astype(np.float32), "a": TILES.astype(np.float32)}
+    assert write_predictions(path, arrays, mixer=MIX_A).features == ("label", "b", "a")
+    assert list(rows_of(path)[0]) == ["label", "b", "a"]
+    imported = import_image(path, tmp_path / "m.tif", mixer=MIX_A)
+    assert imported.bands == ("label", "b", "a")
+
+
 def test_batches_stream(tmp_path: Path) -> None:
     batches = (([i], {"b": TILES[i : i + 1]}) for i in (3, 1, 0, 2))
     report = write_predictions(tmp_path / "p.tfrecord", batches, mixer=MIX_A)

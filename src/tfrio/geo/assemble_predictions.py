@@ -86,7 +86,8 @@ class PredictionWriter:
         self._seen: set[int] = set()
         self._next = 0
         self._features: tuple[str, ...] = ()
-        self._writer = Writer(path)
+        # The order of the features is that of the bands, on the map and in Earth Engine.
+        self._writer = Writer(path, sort=False)
         self.path = os.fspath(path)
 
     def write(self, predictions: Any, *, index: Sequence[int] | Any | None = None) -> None:
