@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import random
 import warnings
 import zlib
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 
 from tests.records import golden
 from tests.records.golden import PAYLOADS, THREE, put
+from tfrio.compression.deflate import deflate_member
 from tfrio.errors import CompressedDataError, CorruptRecordError, NotTFRecordError, TfrioError
 from tfrio.records.damage import Damage
 from tfrio.records.reader import read_records
+from tfrio.records.verify import verify
 from tfrio.records.writer import RecordWriter
 
 
@@ -274,6 +277,48 @@ def test_damage_within_compressed_data_costs_only_what_lies_behind_it(
         assert sound == payloads[: len(sound)]
         assert len(sound) > at / len(whole) * 600 - 6
         assert damages[-1].code.partition("-")[2] in ("data", "checksum")
+
+
+REPEATING = b"".join((*golden.FRAMES[:2], b"led astray", *golden.FRAMES))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_records_that_damaged_compressed_data_brings_up_again_are_left_out(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    path = put(tmp_path, "a", golden.flipped(pack(REPEATING), -2))
+    sound, damages = survivors(path)
+    assert sound == list(PAYLOADS)
+    assert damages[0].lost == 10 + 2 * 46
+    assert damages[0].resumed == 4 * 46 + 10
+    assert "behind it 2 records repeated earlier ones" in damages[0].message
+    assert verify(path).records == 3
+
+
+def test_records_that_repeat_where_no_compressed_data_is_damaged_are_kept(tmp_path: Path) -> None:
+    for content in (REPEATING, gzip.compress(REPEATING), zlib.compress(REPEATING)):
+        assert len(survivors(put(tmp_path, "a", content))[0]) == 5
+    # Of what can be read only once this cannot be known: it is left out, and told.
+    once = list(read_records(io.BytesIO(gzip.compress(REPEATING)), errors="return"))
+    assert len(once) == 4
+    block = tmp_path / "b.tfrecord.gz"
+    block.write_bytes(deflate_member(REPEATING, 5))
+    assert len(survivors(block)[0]) == 5
+
+
+def test_no_record_comes_twice_out_of_damaged_gzip(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    words = [b"alpha", b"beta", b"gamma", b"delta", b"eps"]
+    payloads = [
+        b"%05d" % n + b" ".join(rng.choices(words, k=rng.randrange(5, 40))) for n in range(1000)
+    ]
+    whole = gzip.compress(b"".join(golden.frame(p) for p in payloads))
+    for _ in range(60):
+        at = rng.randrange(20, len(whole) - 8)
+        junk = rng.randbytes(rng.randrange(1, 64))
+        sound, _ = survivors(put(tmp_path, "a", whole[:at] + junk + whole[at:]))
+        assert sound == sorted(set(sound))
+        assert set(sound) <= set(payloads)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -63,20 +63,25 @@ def test_writing_holds_a_few_blocks(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    lengths=st.lists(st.integers(0, 5000), max_size=60),
+    lengths=st.lists(st.integers(0, 5000), max_size=80),
     size=st.integers(64, 4096),
     steps=st.lists(st.integers(1, 9000), min_size=1, max_size=30),
+    packed=st.booleans(),
 )
 def test_a_window_shows_every_byte_once_and_in_order(
-    lengths: list[int], size: int, steps: list[int]
+    lengths: list[int], size: int, steps: list[int], packed: bool
 ) -> None:
     data = b"".join(golden.frame(bytes([n % 251]) * n) for n in lengths)
-    window = Window(open_chunks(io.BytesIO(data)), size)
+    stored = gzip.compress(data, 1) if packed else data
+    window = Window(open_chunks(io.BytesIO(stored), threads=1), size)
     taken = b""
     while window.pull() or not window.exhausted:
         nbytes = min(steps[len(taken) % len(steps)], len(window.buffer))
         taken += bytes(window.buffer[:nbytes])
         window.drop(nbytes)
+        past = bytes(window.past)
+        assert taken.endswith(past)
+        assert not packed or len(past) == min(len(taken), 64 << 10)
     assert taken + bytes(window.buffer) == data
 
 

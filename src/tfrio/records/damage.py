@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from tfrio import _core
 from tfrio.compression.detect import header_length
@@ -46,6 +46,7 @@ _HEADER, _FOOTER, _FRAME = 12, 4, 16
 # A damaged stretch up to this long is held in memory, so that a record whose header alone is
 # broken can be recognised by its payload's CRC.
 _KEEP = 16 << 20
+_REACH = 32 << 10  # how far back deflate copies from
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,12 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
     message = from_fault(
         fault, path=path, record=record, offset=offset, whole=record - stream.damaged, got=got
     ).message
-    payload, repairable, resumed = _known_extent(stream, fault.code) or _resync(stream, fault.code)
+    outcome = _known_extent(stream, fault.code) or _resync(stream, fault.code)
+    if outcome.repeats:
+        message += (
+            f"; behind it {outcome.repeats} {many(outcome.repeats, 'record')} repeated earlier "
+            "ones, as damaged compressed data does, and were left out"
+        )
     stream.records += 1
     stream.damaged += 1
     return Damage(
@@ -247,14 +253,21 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
         expected=fault.expected,
         got=got,
         lost=stream.position - offset,
-        resumed=stream.position if resumed else None,
+        resumed=stream.position if outcome.resumed else None,
         message=message,
-        payload=payload,
-        repairable=repairable,
+        payload=outcome.payload,
+        repairable=outcome.repairable,
     )
 
 
-_Outcome: TypeAlias = tuple[bytes | None, bool, bool]  # payload, repairable, resumed
+class _Outcome(NamedTuple):
+    """What became of a damaged record: see the attributes of ``Damage``."""
+
+    payload: bytes | None
+    repairable: bool
+    resumed: bool
+    repeats: int = 0
+    """Sound records stepped over, as they repeat earlier ones."""
 
 
 def _refuse_stranger(stream: RecordStream) -> None:
@@ -303,7 +316,7 @@ def _known_extent(stream: RecordStream, code: str) -> _Outcome | None:
         return None
     payload = bytes(stream.buffer[_HEADER : claim - _FOOTER])
     stream.advance(claim, 0)
-    return payload, fits, bool(len(stream.buffer)) or stream.more()
+    return _Outcome(payload, fits, bool(len(stream.buffer)) or stream.more())
 
 
 def _sound_behind(stream: RecordStream, end: int) -> bool:
@@ -319,18 +332,42 @@ def _sound_behind(stream: RecordStream, end: int) -> bool:
 
 def _resync(stream: RecordStream, code: str) -> _Outcome:
     """Search the next sound record and move there, or to the end."""
-    begin = stream.position
+    begin, repeats = stream.position, 0
     if code == "header-cut":
         found = -1
     elif code in ("payload-cut", "footer-cut") and not stream.unread:
         found = _after_cut(stream)
     else:
-        found = _search(stream)
+        found, repeats = _search_new(stream)
     payload = None
     if code == "length-crc" and stream.position == begin:
         payload = _proven(stream, found)
     stream.advance(found if found >= 0 else len(stream.buffer), 0)
-    return payload, payload is not None, found >= 0
+    return _Outcome(payload, payload is not None, found >= 0, repeats)
+
+
+def _search_new(stream: RecordStream) -> tuple[int, int]:
+    """Search the next sound record that is no copy made by damaged compressed data.
+
+    Deflate copies from what it put out before. Led astray it puts out whole records again, and
+    their CRCs hold.
+
+    Returns:
+        Where in the buffer it starts, -1 for nowhere, and how many copies were stepped over.
+    """
+    found, repeats = _search(stream), 0
+    if stream.compression == "none" or stream.blocks is not None:  # blocks were checked as a whole
+        return found, repeats
+    while found >= 0:
+        end = found + _FRAME + int.from_bytes(stream.buffer[found : found + 8], "little")
+        if end - found > _REACH:
+            break
+        frame = bytes(stream.buffer[found:end])
+        if frame not in bytes(stream.past) + bytes(stream.buffer[:found]) or stream.intact():
+            break
+        repeats += 1
+        found = _search(stream, end)
+    return found, repeats
 
 
 def _proven(stream: RecordStream, end: int) -> bytes | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from typing import TYPE_CHECKING, Literal, overload
 
 from tfrio.compression import open_chunks
@@ -10,7 +12,7 @@ from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
 from tfrio.records.window import Window
-from tfrio.storage import Closing, name_of
+from tfrio.storage import Closing, is_stream, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,6 +59,8 @@ class RecordStream(Closing):
         threads: int | None = None,
     ) -> None:
         self.path = name_of(path)
+        self._given = path
+        self._intact: bool | None = None
         self.position = start
         self.records = 0
         self.damaged = 0
@@ -70,6 +74,11 @@ class RecordStream(Closing):
     def buffer(self) -> memoryview:
         """The bytes not yet consumed."""
         return self._window.buffer
+
+    @property
+    def past(self) -> memoryview:
+        """Up to 64 KiB before ``buffer``, as far as they are still at hand."""
+        return self._window.past
 
     @property
     def final(self) -> bool:
@@ -168,6 +177,18 @@ class RecordStream(Closing):
         error.args = (error.message,)
         return error
 
+    def intact(self) -> bool:
+        """Tell whether the compressed data is sound to its end, by inflating it once more.
+
+        Returns:
+            False where it is damaged, and where a pipe or file object cannot be read twice.
+        """
+        if self._intact is None:
+            given = self._given
+            again = isinstance(given, str | os.PathLike) and not is_stream(given)
+            self._intact = again and _inflates(given, self.compression)
+        return self._intact
+
     def watch(
         self, watcher: Callable[[memoryview], None], *, stored: Callable[[bytes], None]
     ) -> None:
@@ -206,6 +227,18 @@ class RecordStream(Closing):
         """Let the threads of a forgotten stream end; waiting for them here could hang."""
         if hasattr(self, "_source"):
             self._source.let_go()
+
+
+def _inflates(path: Source, compression: Compression) -> bool:
+    """Inflate a file to its end; tell whether all its checksums hold."""
+    with closing(open_chunks(path, compression, threads=1)) as source:
+        room = memoryview(bytearray(1 << 20))
+        try:
+            while source.readinto(room):
+                pass
+        except StoredDataError:
+            return False
+    return True
 
 
 @overload
