@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.geo.rasters import AFFINE, geo_a
-from tfrio.errors import UsageError
+from tfrio.errors import GeoError, UsageError
 from tfrio.geo import array_source
 from tfrio.geo.grid import PatchGrid
 from tfrio.geo.journal import (
@@ -142,12 +142,11 @@ def test_only_what_interrupted_runs_of_this_prefix_left_is_swept(tmp_path: Path)
 
 def test_finishing_gives_names_and_removes_what_is_replaced(tmp_path: Path) -> None:
     one = job(tmp_path / "s")
-    for shard in (0, 1):
-        write_whole_shard((one, shard))
+    rows = [write_whole_shard((one, shard)).row for shard in (0, 1)]
     for name in ("s-00000.tfrecord.gz", "s-00007.tfrecord.gz", "s-mixer.json"):
         (tmp_path / name).write_bytes(b"old")
     old = old_names(one.names)
-    finish(one, old, keep={one.names.manifest})
+    finish(one, rows, old, keep={one.names.manifest})
     found = [name for name in files(tmp_path) if not name.endswith(".partial.json")]
     assert found == ["s-00000.tfrecord.gz", "s-00001.tfrecord.gz"]
     assert (tmp_path / "s-00000.tfrecord.gz").read_bytes() != b"old"
@@ -155,10 +154,20 @@ def test_finishing_gives_names_and_removes_what_is_replaced(tmp_path: Path) -> N
 
 def test_finishing_again_changes_nothing(tmp_path: Path) -> None:
     one = job(tmp_path / "s")
-    for shard in (0, 1):
-        write_whole_shard((one, shard))
-    finish(one, [], keep=set())
+    rows = [write_whole_shard((one, shard)).row for shard in (0, 1)]
+    finish(one, rows, [], keep=set())
     before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
-    finish(one, [], keep=set())
+    finish(one, rows, [], keep=set())
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     assert np.frombuffer(before["s-00000.tfrecord.gz"][:2], "uint8").tolist() == [0x1F, 0x8B]
+
+
+def test_a_shard_written_elsewhere_is_missed_before_anything_is_named(tmp_path: Path) -> None:
+    one = job(tmp_path / "s")
+    rows = [write_whole_shard((one, shard)).row for shard in (0, 1)]
+    (tmp_path / "old.tfrecord").write_bytes(b"")
+    Path(one.temporary(1)).unlink()
+    before = files(tmp_path)
+    with pytest.raises(GeoError, match=r"s-00001.tfrecord.gz.partial: the shard is not here.*URL"):
+        finish(one, rows, [str(tmp_path / "old.tfrecord")], keep=set())
+    assert files(tmp_path) == before

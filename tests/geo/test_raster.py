@@ -208,3 +208,36 @@ def test_an_array_band_of_two_dtypes_is_refused(tmp_path: Path) -> None:
     found = [band.dtype for band in open_raster(path).bands]
     assert found == ["int16", "float32"]
     assert read(path, Window(1, 2, 4, 3)).values[1].dtype == np.float32
+
+
+def test_each_step_of_an_array_band_keeps_its_own_nodata(tmp_path: Path) -> None:
+    from tfrio.geo import export_image
+
+    path = vrt(tmp_path, [101, None, 303], np.stack([geo_a(), geo_a(), geo_a()]))
+    bands = {"t": "1:3", "b": 3}
+    options: dict[str, Any] = {"bands": bands, "statistics": True, "default_value": -1}
+    native = export_image(path, tmp_path / "n", patch=(10, 7), **options)
+    assert native.statistics["t"].count == 3 * 70 - 2
+    assert native.statistics["b"].count == 69
+    assert [band.name for band in native.content.bands] == ["t", "b"]
+    assert native.content.bands[0].nodata is None
+    assert native.content.source == [str(path)]
+    fine = export_image(
+        path, tmp_path / "f", patch=(24, 18), **options,
+        crs_transform=[15, 0, 500000 - 30, 0, -15, 4500000 + 30], dimensions=(24, 18),
+    )  # fmt: skip
+    assert fine.statistics["t"].count == 4 * (3 * 70 - 2)
+
+
+def test_a_relative_path_is_read_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_raster(tmp_path / "a.tif", geo_a())
+    monkeypatch.chdir(tmp_path)
+    source = open_raster("a.tif")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert source.name == "a.tif"
+    reader = source.open()
+    assert reader.read(Window(1, 2, 3, 2)).values[0][0, 0] == 201
+    reader.close()

@@ -261,6 +261,26 @@ def test_a_dask_cluster_writes_the_same_and_goes_on(raster: Path, tmp_path: Path
     same_but_for_names(again, whole)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_that_runs_elsewhere(
+    raster: Path, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    corrupt = shared / "data" / "inputs" / "rasterio" / "corrupt.tif"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        monkeypatch.chdir(raster.parent)
+        report = export_image(raster.name, "rel/s", executor=cluster.scheduler_address, **OPTIONS)
+        assert report.shards[0] == "rel/s-00000.tfrecord.gz"
+        assert len(examples(report.shards)) == report.patches
+        with pytest.raises(GeoError, match="damaged or cut"):
+            export_image(corrupt, "bad", patch=(64, 48), executor=cluster.scheduler_address)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 KILLED_CLUSTER = """
 import sys
 from distributed import LocalCluster

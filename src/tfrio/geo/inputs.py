@@ -85,8 +85,23 @@ def _parts(given: Any, request: SourceRequest) -> list[Source]:
     if isinstance(given, Sequence) and not isinstance(given, str):
         if not given:
             raise UsageError("there is no source to export")
-        return [_one(part, request) for part in given]
-    return [_one(given, request)]
+        return [part for each in given for part in _apart(_one(each, request))]
+    return _apart(_one(given, request))
+
+
+def _apart(source: Source) -> list[Source]:
+    """Make series of the array bands whose steps have nodata values of their own."""
+    if not isinstance(source, RasterSource):
+        return [source]
+    steps = [source.one_by_one(number) for number in range(len(source.bands))]
+    if not any(steps):
+        return [source]
+    return [
+        SeriesSource(tuple(members), band.name)
+        if members
+        else replace(source, bands=(band,), numbers=(numbers,))
+        for band, numbers, members in zip(source.bands, source.numbers, steps, strict=True)
+    ]
 
 
 def _one(given: Any, request: SourceRequest) -> Source:

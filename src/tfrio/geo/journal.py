@@ -16,6 +16,9 @@ from tfrio.geo.outputs import digest_of, move, names_like, remove
 from tfrio.geo.work import ShardResult
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrio.geo.manifest import ShardRow
     from tfrio.geo.naming import Names
     from tfrio.geo.work import Job
 
@@ -99,15 +102,27 @@ def sweep(names: Names, keep: set[str]) -> None:
             remove(path)
 
 
-def finish(job: Job, old: list[str], *, keep: set[str]) -> None:
+def finish(job: Job, rows: Sequence[ShardRow], old: list[str], *, keep: set[str]) -> None:
     """Give all shards their names and remove what an earlier export left under others.
 
     Args:
         job: The export, all of whose shards are finished.
+        rows: The shards, in order.
         old: Files of the export to be replaced.
         keep: Names of the mixer and manifest that are written next.
+
+    Raises:
+        GeoError: A shard is not there: workers on other machines wrote it to their own disks.
     """
-    for shard in range(len(job.spans)):
+    for shard, row in enumerate(rows):
+        temporary, final = job.temporary(shard), job.names.shard(shard)
+        if row.size not in (storage.size_of(temporary), storage.size_of(final)):
+            raise GeoError(
+                f"{temporary}: the shard is not here, though a worker wrote it. Give a prefix that "
+                "means the same place on every machine: a shared folder or a URL",
+                path=temporary,
+            )
+    for shard in range(len(rows)):
         if storage.size_of(job.temporary(shard)) is not None:
             move(job.temporary(shard), job.names.shard(shard))
     new = {name.replace("\\", "/") for name in [*job.names.all_shards, *keep]}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio.errors import GeoError, UsageError, require
-from tfrio.geo.grid import Window, shift_affine
+from tfrio.geo.burn import burn
+from tfrio.geo.grid import Window
 from tfrio.geo.source import Band, Block, nodata_mask
 from tfrio.geo.vectors import read_features
 
@@ -136,17 +137,14 @@ class _LabelReader:
         self._source = source
 
     def read(self, window: Window) -> Block:
-        features = require("rasterio.features", extra="geo")
-        affine = require("affine", extra="geo")
         labels = self._source.labels
-        place = shift_affine(self._source.frame.affine, window.column, window.row)
-        values = features.rasterize(
+        values = burn(
             self._source.shapes,
-            out_shape=(window.height, window.width),
-            fill=labels.background,
-            transform=affine.Affine(*place),
-            all_touched=labels.all_touched,
+            self._source.frame.affine,
+            window,
             dtype=labels.dtype,
+            background=labels.background,
+            all_touched=labels.all_touched,
         )
         return Block([values], [nodata_mask(values, labels.nodata)])
 

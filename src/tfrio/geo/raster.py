@@ -69,6 +69,7 @@ class RasterSource:
         source_crs: CRS given by the user for a raster without one.
         blocks: Whether the file is stored in tiles, not in rows.
         title: What to call it in messages, where that is not the path.
+        nodatas: Nodata value of each band of the raster.
     """
 
     path: str
@@ -86,6 +87,7 @@ class RasterSource:
     source_crs: str | None = None
     blocks: bool = False
     title: str = ""
+    nodatas: tuple[float | None, ...] = ()
 
     @property
     def tiled(self) -> bool:
@@ -132,6 +134,21 @@ class RasterSource:
             resampling=resampling,
         )
 
+    def one_by_one(self, band: int) -> list[RasterSource]:
+        """Return the steps of an array band, each as a source; none where nodata is the same."""
+        numbers = self.numbers[band]
+        values = {str(self.nodatas[number - 1]) for number in numbers}
+        if len(values) < 2:
+            return []
+        return [
+            replace(
+                self,
+                bands=(replace(self.bands[band], depth=None, nodata=self.nodatas[number - 1]),),
+                numbers=((number,),),
+            )
+            for number in numbers
+        ]
+
     def by_nodata(self) -> list[RasterSource]:
         """Divide the bands, in order, where the next has another nodata value."""
         pairs = zip(self.bands, self.numbers, strict=True)
@@ -156,7 +173,7 @@ class RasterReader:
         self._source = source
         self._stack = contextlib.ExitStack()
         with raster_environment():
-            self._dataset = self._stack.enter_context(open_dataset(source.path))
+            self._dataset = self._stack.enter_context(_opened(source.path))
             if source.warped is not None:
                 self._dataset = self._stack.enter_context(_warp(self._dataset, source))
         self._groups = _same_dtype(source, self._dataset)
@@ -171,7 +188,7 @@ class RasterReader:
                 shared = self._shared_mask(place)
         except _rasterio_errors() as error:
             raise GeoError(
-                f"{self._source.path}: rows {place.row} to {place.bottom - 1} cannot be read "
+                f"{self._source.name}: rows {place.row} to {place.bottom - 1} cannot be read "
                 f"({_reason(error)}). The file is damaged or cut: fetch it again",
                 path=self._source.path,
             ) from error
@@ -255,20 +272,26 @@ def open_dataset(path: str) -> Any:
         FileNotFoundError: There is no such local file.
         GeoError: It is no raster.
     """
-    rasterio = require("rasterio", extra="geo")
+    errors = require("rasterio.errors", extra="geo")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        try:
-            return rasterio.open(path)
-        except rasterio.errors.RasterioIOError as error:
-            local = not storage.is_remote(path) and "://" not in path and ":" not in path[2:]
-            if local and not Path(path).exists():
-                raise FileNotFoundError(f"{path}: no such file") from error
-            raise GeoError(
-                f"{path}: not a raster that can be read ({_reason(error)}). "
-                "Give a GeoTIFF, COG, VRT or another raster that GDAL knows",
-                path=path,
-            ) from error
+        warnings.simplefilter("ignore", errors.NotGeoreferencedWarning)
+        return _opened(path)
+
+
+def _opened(path: str) -> Any:
+    """Open a dataset; unlike ``open_dataset``, threads may do so at once (see ``burn``)."""
+    rasterio = require("rasterio", extra="geo")
+    try:
+        return rasterio.open(path)
+    except rasterio.errors.RasterioIOError as error:
+        local = not storage.is_remote(path) and "://" not in path and ":" not in path[2:]
+        if local and not Path(path).exists():
+            raise FileNotFoundError(f"{path}: no such file") from error
+        raise GeoError(
+            f"{path}: not a raster that can be read ({_reason(error)}). "
+            "Give a GeoTIFF, COG, VRT or another raster that GDAL knows",
+            path=path,
+        ) from error
 
 
 def _warp(dataset: Any, source: RasterSource) -> Any:
@@ -324,7 +347,8 @@ def open_raster(
         shared = mask_band or alpha > 0
         numbers = _select(dataset, text, bands)
         return RasterSource(
-            path=text,
+            path=str(Path(text).absolute()) if Path(text).exists() else text,
+            title=text,
             numbers=tuple(numbers.values()),
             bands=tuple(
                 _band(dataset, name, members, shared, text) for name, members in numbers.items()
@@ -338,6 +362,7 @@ def open_raster(
             content=file_stamp(text, dataset.files),
             source_crs=source_crs,
             blocks=all(width < dataset.width for _, width in dataset.block_shapes),
+            nodatas=tuple(dataset.nodatavals),
         )
 
 

@@ -231,7 +231,7 @@ class _Plan:
         manifest = describe(job, self.options, [result.row for result in results], seen)
         mixer = manifest.mixer() if self.options.masked_threshold == 1 else None
         names = job.names
-        finish(job, old, keep={names.manifest, *([names.mixer] if mixer else [])})
+        finish(job, manifest.shards, old, keep={names.manifest, *([names.mixer] if mixer else [])})
         if mixer is not None:
             write_mixer(names.mixer, mixer)
         write_manifest(names.manifest, manifest)
@@ -268,7 +268,7 @@ def _run(job: Job, run: RunOptions, done: dict[int, ShardResult]) -> dict[int, S
         if run.executor == "threads":
             found = _on_threads(job, todo, workers, meter)
         else:
-            tasks = [(job, shard) for shard in todo]
+            tasks = [(job.anywhere(), shard) for shard in todo]
             found = run_tasks(write_whole_shard, tasks, run.executor, workers)
         for result in found:
             results[result.shard] = result
@@ -293,9 +293,7 @@ def _on_threads(job: Job, todo: list[int], workers: int, meter: _Meter) -> Itera
         lane=None if lanes is None else lambda unit: lanes.lane(unit.column),
         ahead=0 if lanes is None else lanes.ahead,
     )
-    with warnings.catch_warnings(), contextlib.closing(stream):
-        # rasterio silences this one itself where it burns labels, but for one thread only.
-        warnings.filterwarnings("ignore", message="Dataset has no geotransform")
+    with contextlib.closing(stream):
         for shard, members in itertools.groupby(stream, key=lambda done: done.shard):
             yield write_shard(job, shard, map(meter.passing, members))
 

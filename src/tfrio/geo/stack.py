@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfrio.errors import GeoError, UsageError, require
+from tfrio.errors import GeoError, UsageError
+from tfrio.geo.burn import burn
 from tfrio.geo.frame import Frame, lattice_offset
-from tfrio.geo.grid import Window, shift_affine
+from tfrio.geo.grid import Window
 from tfrio.geo.source import Band, Block, Mask, read_padded
 
 if TYPE_CHECKING:
@@ -213,7 +214,8 @@ class SeriesSource:
         """Return the array band; it has the widest of the dtypes."""
         members = [band for part in self.parts for band in part.bands]
         dtype = np.result_type(*(np.dtype(band.dtype) for band in members)).name
-        nodata = members[0].nodata
+        alike = len({str(band.nodata) for band in members}) == 1
+        nodata = members[0].nodata if alike else None
         maskable = any(band.maskable for band in members)
         return (Band(self.band_name, dtype, nodata, len(members), maskable),)
 
@@ -323,14 +325,8 @@ class _MaskedReader:
         return block
 
     def _outside(self, window: Window) -> Mask:
-        features = require("rasterio.features", extra="geo")
-        affine = require("affine", extra="geo")
-        place = shift_affine(self._source.frame.affine, window.column, window.row)
-        mask: Mask = features.geometry_mask(
-            [self._source.polygon],
-            out_shape=(window.height, window.width),
-            transform=affine.Affine(*place),
-        )
+        inside = burn([(self._source.polygon, 1)], self._source.frame.affine, window, dtype="uint8")
+        mask: Mask = inside == 0
         return mask
 
     def close(self) -> None:

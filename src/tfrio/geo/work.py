@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import EncodeError
+from tfrio.errors import EncodeError, TfrioError
 from tfrio.geo.cut import prepare, scalar_mask
 from tfrio.geo.grid import Window
 from tfrio.geo.manifest import ShardRow, encode_mask
@@ -92,6 +92,14 @@ class Job:
         """Return the number of records of a patch."""
         patch = self.patches.patch
         return patch.x * patch.y if self.recipe.sequence else 1
+
+    def anywhere(self) -> Job:
+        """Return the job for workers that may have another current folder."""
+        prefix = self.names.prefix
+        if storage.is_remote(prefix):
+            return self
+        prefix = str(storage.local_path(prefix).absolute())
+        return replace(self, names=replace(self.names, prefix=prefix))
 
     def temporary(self, shard: int) -> str:
         """Return the name a shard bears until the export is complete."""
@@ -440,5 +448,10 @@ def _within(job: Job, shard: int, batch: Batch, frames: Iterable[Framed]) -> Ite
 def write_whole_shard(task: tuple[Job, int]) -> ShardResult:
     """Write one shard in this process; the task that other processes run."""
     job, shard = task
-    with worker(job) as render:
-        return write_shard(job, shard, map(render, units(job, [shard])))
+    try:
+        with worker(job) as render:
+            return write_shard(job, shard, map(render, units(job, [shard])))
+    except TfrioError as error:
+        # Dask sends causes along, and those of GDAL cannot be pickled; their words are in ours.
+        error.__cause__ = error.__context__ = None
+        raise
