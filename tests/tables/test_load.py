@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pyogrio
+import pyproj
 import pytest
 import shapely
 
 import tfrio
-from tfrio.errors import FeatureKindError, SchemaError, UsageError
+from tfrio.errors import FeatureKindError, GeoError, SchemaError, UsageError
 from tfrio.tables import export_table, import_table
 
 if TYPE_CHECKING:
@@ -74,6 +75,28 @@ def test_arrow_file(tmp_path: Path) -> None:
     table = pyarrow.feather.read_table(tmp_path / "t.arrow")
     assert table.column("class").to_pylist() == [1.0, None, 3.0]
     assert "geometry" not in table.column_names
+
+
+def test_geojson_is_in_degrees_whatever_the_crs_of_the_points(tmp_path: Path) -> None:
+    """RFC 7946 knows longitude and latitude only; eastings would lie far off the globe."""
+    rows: list[dict[str, Any]] = [{"E": 500000.0, "N": 4500000.0}, {"E": 512345.0}]
+    path, out = written(tmp_path / "t.tfrecord", rows), tmp_path / "t.geojson"
+    report = import_table(path, out, xy=("E", "N"), crs="EPSG:32618")
+    assert str(report).startswith("2 rows, 2 columns, 1 point -> ")
+    first, second = json.loads(out.read_text(encoding="utf-8"))["features"]
+    move = pyproj.Transformer.from_crs(32618, 4326, always_xy=True)
+    expected = move.transform(500000.0, 4500000.0)
+    assert first["geometry"]["coordinates"] == pytest.approx(expected, abs=1e-12)
+    assert second["geometry"] is None
+    assert first["properties"] == rows[0]
+
+
+@pytest.mark.parametrize("suffix", ["geojson", "parquet"])
+def test_an_unknown_crs_is_one_clear_error(tmp_path: Path, suffix: str) -> None:
+    path, out = written(tmp_path / "t.tfrecord"), tmp_path / f"t.{suffix}"
+    with pytest.raises(GeoError, match=rf"t\.{suffix}: CRS not understood .*NOPE:1"):
+        import_table(path, out, crs="NOPE:1")
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "geojson"])

@@ -115,7 +115,8 @@ def upload_manifest(
         ]
     if nodata is not None:
         values = list(nodata) if not isinstance(nodata, float | int) else [nodata]
-        manifest["missingData"] = {"values": values}
+        whole = [int(value) if float(value).is_integer() else value for value in values]
+        manifest["missingData"] = {"values": whole}
     if last_band_alpha:
         manifest["maskBands"] = [{"tilesetId": "ts"}]
     optional = {"properties": properties, "startTime": start_time, "endTime": end_time}

@@ -15,7 +15,7 @@ from tfrio.records.shards import expand
 from tfrio.tables.arrow import record_batches, rows_per_batch, table_schema
 from tfrio.tables.conversion import Conversion, plan_conversions
 from tfrio.tables.manifest import find_manifest
-from tfrio.tables.points import DEFAULT_CRS, geo_metadata
+from tfrio.tables.points import DEFAULT_CRS, geo_metadata, to_degrees
 from tfrio.tables.sinks import format_of, open_sink
 
 if TYPE_CHECKING:
@@ -54,9 +54,14 @@ class TableImportReport:
 
     def __str__(self) -> str:
         """Return the report as one line."""
-        points = "" if self.points is None else f", {self.points:,} points"
+        counts = [_counted(self.rows, "row"), _counted(len(self.columns), "column")]
+        counts += [] if self.points is None else [_counted(self.points, "point")]
         size = "" if self.size is None else f" ({self.size:,} bytes)"
-        return f"{self.rows:,} rows, {len(self.columns)} columns{points} -> {self.path}{size}"
+        return f"{', '.join(counts)} -> {self.path}{size}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def import_table(
@@ -84,7 +89,7 @@ def import_table(
             or ``.csv``.
         xy: Columns with the points' x and y. ``"auto"`` takes those noted at export, or
             ``("longitude", "latitude")`` where both exist; None makes no geometry.
-        crs: CRS of the points.
+        crs: CRS of the points. In GeoJSON they become longitude and latitude, whatever it is.
         columns: Columns to write, in this order; None writes all.
         shapes: Array shape by column; -1 for one free axis.
         types: Arrow type by column: ``"int32"``, ``"float64"``, ``"string"``, ``"binary"``,
@@ -111,13 +116,14 @@ def import_table(
     rows = batch_size or rows_per_batch(schema)
     plan = plan_conversions(files, schema.select(chosen), rows, manifest, types, dates)
     job = _Import(files, schema, rows, plan, places)
-    geo = geo_metadata(*job.extent(), column="geometry", crs=crs) if places else None
+    geo = geo_metadata(*job.extent(), column="geometry", crs=crs, path=target) if places else None
     with (
         storage.atomic_write(target) as file,
         open_sink(file, form, plan.schema, geo) as sink,
     ):
         for batch, points in job.batches():
-            sink.write(batch, points)
+            turned = points is not None and form == "geojson"
+            sink.write(batch, to_degrees(points, crs, path=target) if turned else points)
     size = None if storage.is_remote(target) else Path(target).stat().st_size
     return TableImportReport(
         path=target,

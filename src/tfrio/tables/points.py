@@ -26,6 +26,7 @@ __all__ = [
     "point_of_geojson",
     "point_of_wkb",
     "points_to_wkb",
+    "to_degrees",
 ]
 
 DEFAULT_CRS = "EPSG:4326"
@@ -124,18 +125,52 @@ def lonlat(
     return np.asarray(x), np.asarray(y), present
 
 
+def to_degrees(
+    points: tuple[NDArray[Any], NDArray[Any]], crs: str, *, path: str
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bring points to longitude and latitude on WGS 84, the only CRS of GeoJSON (RFC 7946, 4).
+
+    Args:
+        points: x and y, each of shape (n,), NaN where there is no point.
+        crs: CRS of the points.
+        path: The file, for the error.
+
+    Returns:
+        Longitude and latitude in degrees, as they are where that is the CRS already.
+
+    Raises:
+        GeoError: The CRS is not known.
+    """
+    if crs in (DEFAULT_CRS, "OGC:CRS84"):
+        return points
+    moved = _transformer(crs, "OGC:CRS84", path).transform(*points)
+    degrees = [np.where(np.isfinite(values), values, np.nan) for values in moved]
+    return degrees[0], degrees[1]
+
+
 def _transformer(source: str, target: str, path: str) -> Any:
     pyproj = require("pyproj", extra="geo")
     try:
         return pyproj.Transformer.from_crs(source, target, always_xy=True)
     except pyproj.exceptions.CRSError as error:
-        raise GeoError(
-            f"{path}: CRS not understood ({error}). Pass crs= with an EPSG code or a WKT", path=path
-        ) from error
+        raise _unknown_crs(error, path) from error
+
+
+def _unknown_crs(error: Exception, path: str) -> GeoError:
+    where = f"{path}: " if path else ""
+    return GeoError(
+        f"{where}CRS not understood ({error}). Pass crs= with an EPSG code or a WKT",
+        path=path or None,
+    )
 
 
 def geo_metadata(
-    x: NDArray[np.float64] | None, y: NDArray[np.float64] | None, *, column: str, crs: str
+    x: NDArray[np.float64] | None,
+    y: NDArray[np.float64] | None,
+    *,
+    column: str,
+    crs: str,
+    path: str = "",
 ) -> bytes:
     """Write the ``geo`` entry of a GeoParquet file (version 1.1.0) for a column of points.
 
@@ -145,13 +180,21 @@ def geo_metadata(
         column: Name of the geometry column.
         crs: CRS of the points. ``EPSG:4326`` in (longitude, latitude) order is GeoParquet's
             default, OGC:CRS84, and needs no PROJJSON.
+        path: The file, for the error.
 
     Returns:
         The JSON text.
+
+    Raises:
+        GeoError: The CRS is not known.
     """
     about: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"]}
     if crs not in (DEFAULT_CRS, "OGC:CRS84"):
-        about["crs"] = require("pyproj", extra="geo").CRS.from_user_input(crs).to_json_dict()
+        pyproj = require("pyproj", extra="geo")
+        try:
+            about["crs"] = pyproj.CRS.from_user_input(crs).to_json_dict()
+        except pyproj.exceptions.CRSError as error:
+            raise _unknown_crs(error, path) from error
     if x is not None and y is not None and len(x):
         about["bbox"] = [float(x.min()), float(y.min()), float(x.max()), float(y.max())]
     geo = {"version": "1.1.0", "primary_column": column, "columns": {column: about}}
