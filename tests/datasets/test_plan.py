@@ -6,8 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tfrio.datasets.plan import Done, deal, make_order, plan, shares
+from tfrio.datasets.plan import Done, Picks, deal, make_order, plan, shares
 from tfrio.errors import UsageError
 
 COUNTS = [[], [0], [1], [3, 0, 4], [5, 1, 7], [2] * 9]
@@ -214,3 +216,18 @@ def test_impossible_plans_are_refused(bad):
 def test_deal_of_nothing():
     assert len(deal(0, uneven="pad")) == 0
     assert make_order([], shuffle="buffer").total == 0
+
+
+@given(
+    counts=st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(sum),
+    data=st.data(),
+)
+def test_records_are_found_in_their_files(counts, data):
+    places = [(file, record) for file, count in enumerate(counts) for record in range(count)]
+    numbers = data.draw(st.lists(st.integers(0, len(places) - 1), max_size=12))
+    starts = np.array([0, *np.cumsum(counts)], np.int64)
+    picks = Picks.of(np.array(numbers, np.int64), starts)
+    found = list(zip(picks.file.tolist(), picks.record.tolist(), strict=True))
+    assert found == [places[number] for number in numbers]
+    assert picks.real.all()
+    assert (picks.file.dtype, picks.record.dtype) == (np.int32, np.int64)
