@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -74,6 +75,27 @@ def test_missing_shards_are_found_also_from_a_list_of_files(tmp_path: Path) -> N
         assert "missing shard 00001 of 3" in str(finding)
     put(tmp_path, "a-00001-of-00003", FRAMES[0])
     assert verify(files[0]).ok, "its siblings lie beside it"
+
+
+@pytest.mark.parametrize(
+    ("shards", "mixer"),
+    [(["x00000", "x00001"], "xmixer.json"), (["x"], "x.json")],
+    ids=["several shards", "one shard"],
+)
+def test_mixers_with_the_names_of_cloud_storage_are_counted_against(
+    tmp_path: Path, shards: list[str], mixer: str
+) -> None:
+    """Without dashes, as Earth Engine names an export to Cloud Storage."""
+    files = [put(tmp_path, f"{shard}.tfrecord.gz", gzip.compress(THREE)) for shard in shards]
+    put(tmp_path, "xy00000.tfrecord", THREE)
+    note = put(tmp_path, mixer, json.dumps({"totalPatches": 3 * len(shards)}).encode())
+    assert verify(tmp_path).ok
+    if len(files) > 1:
+        files[0].unlink()
+    else:
+        note.write_text(json.dumps({"totalPatches": 6}))
+    (finding,) = verify(tmp_path).findings
+    assert "records 3, mixer says 6" in str(finding)
 
 
 def test_a_mixer_that_tells_another_number_of_patches_is_a_finding(tmp_path: Path) -> None:

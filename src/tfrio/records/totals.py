@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfrio.records.names import base_name, has_prefix, in_split
+from tfrio.records.names import base_name, has_prefix, in_split, stem_of
 from tfrio.storage import open_read
 
 if TYPE_CHECKING:
@@ -40,10 +41,14 @@ def _load(path: str) -> dict[str, Any]:
 
 def _by_mixer(path: str, counts: Mapping[str, int]) -> Iterator[tuple[int, list[str]]]:
     """Earth Engine's mixer tells the number of patches of the export with the same prefix."""
-    prefix = base_name(path)[: -len("mixer.json")].rstrip("-_")
+    start = base_name(path).removesuffix(".json").removesuffix("mixer")
+    prefix = start.rstrip("-_")
     total = _load(path).get("totalPatches")
     if isinstance(total, int):
-        yield total, [file for file in counts if has_prefix(file, prefix)]
+        # Cloud Storage: PREFIXmixer.json beside PREFIX00000.tfrecord.gz, without dashes.
+        joined = re.compile(rf"{re.escape(prefix)}\d{{5}}" if start == prefix else r"(?!)")
+        own = (f for f in counts if has_prefix(f, prefix) or joined.fullmatch(stem_of(f)))
+        yield total, list(own)
 
 
 def _by_dataset_info(path: str, counts: Mapping[str, int]) -> Iterator[tuple[int, list[str]]]:
@@ -69,7 +74,9 @@ def check_totals(sidecars: list[str], counts: Mapping[str, int], complete: set[s
     found = []
     for path in sidecars:
         name = base_name(path)
-        if name.endswith("mixer.json"):
+        # With one shard Cloud Storage has PREFIX.json beside PREFIX.tfrecord.gz.
+        alone = any(stem_of(file) == name.removesuffix(".json") for file in counts)
+        if name.endswith("mixer.json") or alone:
             claims = _by_mixer(path, dict.fromkeys(complete, 0) | dict(counts))
             what, noun = "mixer", "totalPatches"
         elif name == "dataset_info.json":
