@@ -42,7 +42,7 @@ def check_level(level: int) -> int:
     return level
 
 
-def deflate_member(data: bytes, records: int, *, level: int = DEFAULT_LEVEL) -> bytes:
+def deflate_member(data: bytes | memoryview, records: int, *, level: int = DEFAULT_LEVEL) -> bytes:
     """Compress whole records to one gzip member that tells its size.
 
     Args:
