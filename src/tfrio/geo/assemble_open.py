@@ -72,7 +72,7 @@ def open_export(
     Raises:
         GeoError: Records and export do not fit together.
     """
-    xarray = require("xarray", extra="geo")
+    xarray = require("xarray", extra="xarray")
     given: Any = records if records is not None else export
     target = resolve_target(export, given, crs=crs)
     if records is None and target.prefix is None:
@@ -103,8 +103,8 @@ def _turned(array: Any, frame: Frame) -> Any:
 
 def _lazy(patches: _Patches) -> Any:
     """Return what xarray asks for pixels when somebody looks at them."""
-    base: Any = require("xarray.backends", extra="geo").BackendArray
-    core: Any = require("xarray.core.indexing", extra="geo")
+    base: Any = require("xarray.backends", extra="xarray").BackendArray
+    core: Any = require("xarray.core.indexing", extra="xarray")
 
     class Lazy(base):  # type: ignore[misc]
         shape, dtype = patches.shape, patches.dtype
