@@ -111,3 +111,13 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(MissingFeatureError, match="record 0 has no feature 'k'; it has i, j"):
         extract_images(path, tmp_path / "o.zip", image="k")
     assert not (tmp_path / "o.zip").exists()
+
+
+@pytest.mark.parametrize("out", ["images", "images.zip"])
+def test_nothing_is_left_where_nothing_can_be_extracted(tmp_path: Path, out: str) -> None:
+    path = written(tmp_path / "r.tfrecord", [{"raw": RAW.tobytes()}] * 2)
+    with pytest.raises(UsageError, match="there are no records 2:5, counted from 0"):
+        extract_images(path, tmp_path / out, image="raw", shape=RAW.shape, records=(2, 5))
+    with pytest.raises(MissingFeatureError, match="record 0 has no feature 'nope'"):
+        extract_images(path, tmp_path / out, image="nope")
+    assert not (tmp_path / out).exists()

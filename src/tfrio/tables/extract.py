@@ -88,6 +88,7 @@ def extract_images(
     Raises:
         MissingFeatureError: A record lacks the feature.
         SchemaError: The values do not have the shape.
+        UsageError: There is no such record.
     """
     first, stop = records if records is not None else (0, None)
     names = [image] if mask is None else [image, mask]
@@ -99,6 +100,9 @@ def extract_images(
             data, suffix = _file(row, image, mask, shape, layout, number)
             written.append(f"{number:06d}.{suffix}")
             put(written[-1], data)
+        if not written:
+            span = "" if records is None else f" {first}:{stop}, counted from 0"
+            raise UsageError(f"{paths}: there are no records{span}. Nothing was written")
     return ExtractReport(os.fspath(out), tuple(written))
 
 
@@ -111,9 +115,9 @@ def _sink(out: str) -> Iterator[Callable[[str, bytes], object]]:
             yield archive.writestr
         return
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
 
     def put(name: str, data: bytes) -> None:
+        folder.mkdir(parents=True, exist_ok=True)  # after an error in the first record: no folder
         with storage.atomic_write(folder / name) as file:
             file.write(data)
 
