@@ -148,6 +148,42 @@ def test_points_of_another_crs_become_degrees(tmp_path: Path) -> None:
     assert 0 < report.xy_error < 1
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding", "mark"),
+    [
+        ("id;val\n1;2\n3;4\n", None, "';'"),
+        ("id;val\n1;2,5\n", None, "';'"),
+        ("id;h\xf6he\r\n1;2\r\n", "latin-1", "';'"),
+        ("id\tval\n1\t2\n", "utf-16", "a tab"),
+    ],
+)
+def test_cells_without_commas_are_refused(
+    tmp_path: Path, text: str, encoding: str | None, mark: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode(encoding or "utf-8"))
+    with pytest.raises(SchemaError, match=rf"separated by {mark}.*Save the table with commas"):
+        export_table(path, tmp_path / "out", encoding=encoding)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_one_column_may_bear_any_name_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"id;val"\n1\n')
+    assert rows_of(export_table(path, tmp_path / "out").path)[0]["id;val"][0] == 1
+    path.write_text("a;b,c\n1,2\n")
+    assert rows_of(export_table(path, tmp_path / "two").path)[0]["a;b"][0] == 1
+
+
+def test_xy_of_columns_names_the_next_step(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("lon,lat\n1.5,2.5\n")
+    with pytest.raises(UsageError, match="the columns 'lon' and 'lat' are written as they are"):
+        export_table(path, tmp_path / "out", xy=("lon", "lat"))
+    with pytest.raises(UsageError, match="GeoJSON, GeoParquet or GeoPackage"):
+        export_table(path, tmp_path / "out", xy=("x", "y"))
+
+
 def test_what_xy_needs(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="xy= needs a geometry"):
         export_table([{"a": 1}], tmp_path / "out", xy=("lon", "lat"))

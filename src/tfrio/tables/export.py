@@ -189,7 +189,7 @@ class _Export:
         if self._xy is None:
             return
         if not self._table.geometry:
-            raise UsageError(f"{self._table.path}: xy= needs a geometry, and there is none")
+            raise UsageError(_no_geometry(self._table, self._xy))
         taken = [name for name in self._xy if name in self._kinds]
         if taken:
             raise UsageError(
@@ -329,3 +329,15 @@ def _moved(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     east = np.abs(x - x.astype(np.float32)) * np.cos(np.radians(y))
     north = np.abs(y - y.astype(np.float32))
     return float(np.hypot(east, north).max() * 111_320)
+
+
+def _no_geometry(table: TableSource, xy: tuple[str, str]) -> str:
+    """Say what to do where points are asked for of a table that has none."""
+    names = {field.name for field in table.fields}
+    what = f"{table.path}: xy= needs a geometry, and there is none. "
+    if names.issuperset(xy):
+        return f"{what}Leave xy= out: the columns '{xy[0]}' and '{xy[1]}' are written as they are"
+    return (
+        f"{what}Leave xy= out: coordinates that are columns are written like any other. Or give a "
+        "table with points: GeoJSON, GeoParquet or GeoPackage"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import os
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from tfrio.errors import TfrioError, UsageError, require
+from tfrio.errors import SchemaError, TfrioError, UsageError, require
 from tfrio.tables.arrow_in import cells_of_arrow, field_of_arrow
 from tfrio.tables.cells import Cells, cells_of_values
 from tfrio.tables.fields import Field, Profile
 from tfrio.tables.points import DEFAULT_CRS, point_of_wkb
-from tfrio.tables.rows import CsvRows, GeoJsonRows
+from tfrio.tables.rows import CsvRows, GeoJsonRows, text_file
 from tfrio.tables.rows_arrow import arrow_csv
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def open_table(
         The source.
 
     Raises:
+        SchemaError: The cells of a CSV file are separated by ``;`` or a tab.
         UsageError: The format is not known.
     """
     if isinstance(source, str | os.PathLike):
@@ -115,6 +117,7 @@ def _open_file(
 ) -> TableSource:
     lower = path.lower()
     if lower.endswith(".csv"):
+        _check_commas(path, encoding or "utf-8-sig")
         fast = None if encoding else arrow_csv(path, text)
         return CsvSource(fast or CsvRows(path, encoding=encoding or "utf-8-sig", text=text))
     if lower.endswith(_GEOJSON):
@@ -124,6 +127,36 @@ def _open_file(
     if lower.endswith(ARROW):
         return ArrowSource(path, lambda: open_ipc(path))
     return ArrowSource(path, lambda: _vector(path, layer))
+
+
+def _check_commas(path: str, encoding: str) -> None:
+    """Refuse a header that is one column, and names several with another mark between them.
+
+    A header in quotes is one name, whatever it holds.
+    """
+    try:
+        with text_file(path, encoding) as file:
+            # A header with a line end in quotes is cut short: all that counts is its first line.
+            line = file.readline(_LONGEST_HEADER).rstrip("\r\n")
+        cells = next(csv.reader([line]), [])
+    except (UnicodeError, csv.Error):
+        return  # what reads the rows says so, with the remedy
+    mark = next((mark for mark in _OTHER_MARKS if mark in line), None)
+    if mark is None or line.startswith('"') or len(cells) > 1:
+        return
+    shown = "a tab" if mark == "\t" else f"'{mark}'"
+    raise SchemaError(
+        f"{path}: the header is one column, {line[:80]!r}; cells seem to be separated by {shown}, "
+        "here they are by commas. Save the table with commas and decimal points, or as Parquet: "
+        f"pandas.read_csv(path, sep={mark!r}, decimal=',').to_parquet('table.parquet'). If it is "
+        "one column, write its name in double quotes",
+        path=path,
+    )
+
+
+_OTHER_MARKS = (";", "\t")
+# Columns in the tens of thousands have a header of about a megabyte.
+_LONGEST_HEADER = 1 << 20
 
 
 class _Rows(Protocol):
