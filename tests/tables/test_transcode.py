@@ -233,3 +233,14 @@ def test_a_real_shard_survives(shared: Path, tmp_path: Path) -> None:
     convert(shard, tmp_path / "t.parquet")
     convert(tmp_path / "t.parquet", tmp_path / "b.tfrecord")
     assert payloads(tmp_path / "b.tfrecord") == payloads(shard)
+
+
+@pytest.mark.parametrize("name", ["o.parquet", "o.npz", "o.tfrecord.gz"])
+def test_a_file_that_exists_is_replaced_only_when_asked(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "t.tfrecord", [{"id": 1}, {"id": 2}])
+    out = tmp_path / name
+    out.write_bytes(b"precious")
+    with pytest.raises(FileExistsError, match="exists already; name another, or set overwrite"):
+        convert(path, out)
+    assert out.read_bytes() == b"precious"
+    assert convert(path, out, overwrite=True).rows == 2

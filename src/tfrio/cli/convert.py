@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from tfrio.cli.output import emit_json, json_option
-from tfrio.cli.params import names
+from tfrio.cli.params import names, overwrite_option
 
 __all__ = ["convert_command", "extract_command"]
 
@@ -21,6 +21,7 @@ __all__ = ["convert_command", "extract_command"]
 )
 @click.option("--level", type=int, help="Level of gzip: 1 (fast) to 9 (small).")
 @click.option("--strict", is_flag=True, help="Refuse numbers that float32 changes noticeably.")
+@overwrite_option
 @json_option
 def convert_command(
     sources: tuple[str, ...],
@@ -29,6 +30,7 @@ def convert_command(
     features: str | None,
     level: int | None,
     strict: bool,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Convert SOURCES to OUT, by the endings of their names, exactly and a batch at a time.
@@ -51,6 +53,7 @@ def convert_command(
         features=names(features),
         level=DEFAULT_LEVEL if level is None else level,
         strict=strict,
+        overwrite=overwrite,
     )
     if as_json:
         emit_json(report.as_dict())

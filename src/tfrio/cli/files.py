@@ -15,7 +15,7 @@ from tfrio.cli.output import (
     plural,
     progress,
 )
-from tfrio.cli.params import readable
+from tfrio.cli.params import overwrite_option, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +45,6 @@ def _packing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     kinds = click.Choice(["none", "gzip", "zlib"])
     kind = click.option("--compression", type=kinds, help="Default: by the name of the output.")
     return kind(command)
-
-
-_overwrite_option = click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
 
 
 @click.command("count", short_help="Count records, file by file.")
@@ -143,7 +140,7 @@ def _save_index(index: RecordIndex, file: str, out: str | None, *, text: bool) -
 @click.argument("path")
 @click.argument("out")
 @_packing_options
-@_overwrite_option
+@overwrite_option
 @json_option
 def repair_command(
     path: str, out: str, *, compression: str | None, overwrite: bool, as_json: bool
@@ -225,7 +222,7 @@ def split_command(
 @click.argument("out")
 @_packing_options
 @_damage_options
-@_overwrite_option
+@overwrite_option
 @json_option
 def merge_command(
     paths: tuple[str, ...],
@@ -265,7 +262,7 @@ def merge_command(
 @click.argument("paths", nargs=-1, required=True)
 @click.argument("out")
 @_packing_options
-@_overwrite_option
+@overwrite_option
 @json_option
 def filter_command(
     where: str,

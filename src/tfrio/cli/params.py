@@ -1,4 +1,4 @@
-"""What an option's text becomes: pairs, numbers in a list, name=value settings."""
+"""Options of several commands, and what their text becomes: pairs, lists, name=value settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NUMBERS", "PAIR", "REGION", "as_mapping", "names", "readable", "setting"]
+__all__ = [
+    "NUMBERS",
+    "PAIR",
+    "REGION",
+    "as_mapping",
+    "names",
+    "overwrite_option",
+    "readable",
+    "setting",
+]
+
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
 
 
 class _Pair(click.ParamType):  # type: ignore[type-arg]  # generic only in new releases

@@ -27,6 +27,7 @@ from tfrio.storage import (
     is_stream,
     list_folder,
     local_path,
+    refuse_existing,
     refuse_stream,
     size_of,
 )
@@ -444,8 +445,8 @@ def merge(
     """
     files = expand(paths)
     stream = is_stream(out)
-    if not overwrite and not stream and size_of(os.fspath(out)) is not None:
-        raise FileExistsError(f"{os.fspath(out)} exists already; name another, or set overwrite")
+    if not overwrite:
+        refuse_existing(out)
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
     with RecordWriter(out, compression=compression, level=level) as writer:
         for frames, ends in copy:

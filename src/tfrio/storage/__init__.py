@@ -14,6 +14,7 @@ from tfrio.storage.listing import (
     is_stream,
     list_folder,
     list_glob,
+    refuse_existing,
     refuse_stream,
     size_of,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "open_write",
     "publish",
     "read_full",
+    "refuse_existing",
     "refuse_stream",
     "size_of",
     "temporary_beside",

@@ -9,6 +9,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfrio.errors import UsageError, require
 from tfrio.storage.reading import local_path
@@ -20,6 +21,9 @@ from tfrio.storage.remote import (
     uses_obstore,
 )
 
+if TYPE_CHECKING:
+    from tfrio.types import PathLike
+
 __all__ = [
     "Entry",
     "is_folder",
@@ -27,6 +31,7 @@ __all__ = [
     "is_stream",
     "list_folder",
     "list_glob",
+    "refuse_existing",
     "refuse_stream",
     "size_of",
 ]
@@ -87,6 +92,19 @@ def is_stream(source: object) -> bool:
         return False
     local = local_path(source)
     return local.exists() and not local.is_file() and not local.is_dir()
+
+
+def refuse_existing(path: PathLike) -> None:
+    """Refuse to write to a name that is taken; pipes and devices are written to, not replaced.
+
+    Args:
+        path: Where an output shall go.
+
+    Raises:
+        FileExistsError: A file of this name exists.
+    """
+    if not is_stream(path) and size_of(os.fspath(path)) is not None:
+        raise FileExistsError(f"{os.fspath(path)} exists already; name another, or set overwrite")
 
 
 def refuse_stream(source: object, work: str) -> None:

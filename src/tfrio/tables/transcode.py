@@ -73,6 +73,7 @@ def convert(
     batch_size: int | None = None,
     level: int = DEFAULT_LEVEL,
     strict: bool = False,
+    overwrite: bool = False,
 ) -> ConvertReport:
     """Convert between TFRecord, Parquet, Arrow and NumPy archives, by the endings of the names.
 
@@ -86,6 +87,7 @@ def convert(
         batch_size: Rows at a time; by default what fits in 64 MiB.
         level: Compression level of gzip: 1 (fast) to 9 (small).
         strict: Refuse numbers that float32 changes noticeably, instead of warning once.
+        overwrite: Allow ``out`` to exist.
 
     Returns:
         What was written, with sizes before and after.
@@ -94,6 +96,7 @@ def convert(
         UsageError: Both files are tables, or a feature does not exist.
         FeatureKindError: A feature has two kinds.
         EncodeError: A value has no place in a TFRecord.
+        FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
     target = os.fspath(out)
     given, made = _form(source), _form(target)
@@ -102,6 +105,8 @@ def convert(
         raise UsageError(
             f"{source} and {target} are both tables; one side of a conversion is TFRecord"
         )
+    if not overwrite:
+        storage.refuse_existing(target)
     if given == made:
         if features is not None:
             raise UsageError("features= needs Parquet, Arrow or .npz on one side")
