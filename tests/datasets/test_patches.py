@@ -190,7 +190,7 @@ def test_normalise_and_neutral_masked_pixels(tmp_path):
     assert np.allclose(found[4]["image"].numpy(), image)
     given = PatchDataset(made, bands=["low"], normalize={"low": (40_000.0, 10.0)})
     assert np.allclose(by_index(given)[3]["image"][0], (value(4, 3) - 40_000.0) / 10.0)
-    with pytest.raises(UsageError, match="statistics of band 'low'"):
+    with pytest.raises(UsageError, match="statistics of band 'low'; export with statistics=True"):
         PatchDataset(made, bands=["low"], normalize=True)
 
 

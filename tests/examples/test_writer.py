@@ -568,3 +568,15 @@ def test_rows_and_columns_come_back(
     data = (folder / "a").read_bytes()
     assert (folder / "b").read_bytes() == data
     assert (folder / "c").read_bytes() == data
+
+
+def test_rows_without_names_say_what_a_row_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with Writer(path) as writer:
+        writer.write({"a": 1})
+        calls = (writer.write, writer.write_batch, lambda given: writer.write_sequence({}, given))
+        for call in calls:
+            with pytest.raises(UsageError, match=r"got list\. Give a dict.*Record 1 of .*a\.tfrec"):
+                call([1, 2])  # type: ignore[arg-type]
+        writer.write({"a": 2})
+    assert [row["a"].tolist() for row in read(path)] == [[1], [2]]

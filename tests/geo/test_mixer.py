@@ -151,6 +151,13 @@ def test_files_round_trip(tmp_path: Path) -> None:
     assert read_mixer(path) == MIX_A
 
 
+def test_a_mixer_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "mixr.json"
+    with pytest.raises(FileNotFoundError) as caught:
+        read_mixer(path)
+    assert str(caught.value) == f"{path}: no such file. Check the path"
+
+
 def test_real_mixers_come_back_byte_for_byte(shared: Path) -> None:
     files = sorted((shared / "data" / "ee").glob("*/*mixer.json"))
     files += sorted((shared / "data" / "ee" / "transcribed").glob("*pixel.json"))

@@ -400,8 +400,9 @@ def _scale(
         mean, std = (band.mean, band.std) if normalize is True else normalize[band.name]
         if mean is None or std is None:
             raise UsageError(
-                f"the export has no statistics of band '{band.name}'; give normalize as a dict of "
-                "band: (mean, standard deviation)"
+                f"the export has no statistics of band '{band.name}'; export with "
+                "statistics=True (tfrio export image --statistics), or give normalize as a dict "
+                "of band: (mean, standard deviation)"
             )
         means += [mean] * band.depth
         stds += [std or 1.0] * band.depth

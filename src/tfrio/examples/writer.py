@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
@@ -20,7 +21,7 @@ from tfrio.storage import is_remote
 from tfrio.storage.closing import Closing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array
@@ -135,11 +136,15 @@ class Writer(Closing):
         Raises:
             EncodeError: A value cannot be stored without changing it; nothing was written.
             MissingFeatureError: A feature that the schema requires is missing.
-            UsageError: The writer is closed.
+            UsageError: The writer is closed, or the row is no mapping.
         """
         if self._out.closed:
             self._check_open()
-        taken = self._pending.offer(row)
+        try:
+            taken = self._pending.offer(row)
+        except (AttributeError, TypeError):
+            self._check_mappings(row)
+            raise
         if taken is False:
             self._drain()
             taken = self._pending.offer(row)
@@ -264,6 +269,25 @@ class Writer(Closing):
             error.path, error.record = self.path, self.records
             error.message = f"{error.message}. Record {self.records} of {self.path}"
             raise
+        except (AttributeError, TypeError):
+            self._check_mappings(*values)
+            raise
+
+    def _check_mappings(self, *given: Any) -> None:
+        """Refuse what has no feature names; asked only once it failed, for rows come in millions.
+
+        Raises:
+            UsageError: One is no mapping.
+        """
+        odd = next((value for value in given if not isinstance(value, Mapping)), None)
+        if odd is not None:
+            raise UsageError(
+                f"values come as a mapping by feature name, {{'name': value}}; got "
+                f"{type(odd).__name__}. Give a dict: a row to write, columns to write_batch. "
+                f"Record {self.records} of {self.path}",
+                path=self.path,
+                record=self.records,
+            )
 
     def _drain(self) -> None:
         """Encode the rows that wait."""

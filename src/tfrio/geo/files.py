@@ -25,10 +25,15 @@ def read_small(path: PathLike, *, limit: int) -> bytes:
         Its bytes.
 
     Raises:
+        FileNotFoundError: There is no such file.
         GeoError: The file is larger than the limit.
     """
     data = bytearray()
-    with contextlib.closing(storage.open_read(path)) as reader:
+    try:
+        file = storage.open_read(path)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path}: no such file. Check the path") from error
+    with contextlib.closing(file) as reader:
         block = memoryview(bytearray(1 << 16))
         while len(data) <= limit and (got := reader.readinto(block)):
             data += block[:got]
