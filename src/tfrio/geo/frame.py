@@ -71,6 +71,13 @@ class Bounds:
     right: float
     top: float
 
+    def __str__(self) -> str:
+        """Return the box as a message shows it, to eight digits."""
+        return (
+            f"(left {self.left:.8g}, bottom {self.bottom:.8g}, right {self.right:.8g}, "
+            f"top {self.top:.8g})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
