@@ -277,6 +277,19 @@ def test_what_no_example_can_hold_is_refused(column: object, text: str) -> None:
         list(from_arrow(pa.table({"x": column})))
 
 
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]), "a"),
+        (pa.table({"s": pa.array([{"b": 1}]), "s/b": [2]}), "s/b"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(table: object, name: str) -> None:
+    with pytest.raises(EncodeError, match=f"two columns are named '{name}'.*rename") as caught:
+        list(from_arrow(table))
+    assert caught.value.feature == name
+
+
 def test_other_things_are_no_arrow_data(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a dict is no Arrow data"):
         list(from_arrow({}))

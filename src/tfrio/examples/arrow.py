@@ -11,6 +11,7 @@ from tfrio.examples.arrow_out import arrow_schema, batch_array, flat_schema
 from tfrio.examples.decode import read_batches
 from tfrio.examples.infer import infer_schema
 from tfrio.examples.schema import Schema
+from tfrio.records.shards import refuse_streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,10 +116,12 @@ def to_arrow(
 
     Raises:
         FeatureKindError: A feature has two kinds.
+        UsageError: No schema, and a path is a pipe, whose bytes come only once.
     """
     if batch_size < 1:
         raise UsageError(f"batch_size must be at least 1, got {batch_size}")
     if schema is None:
+        refuse_streams(paths, "learning the columns and then reading them")
         made = infer_schema(paths, scalars=True, compression=compression, verify=verify)
     else:
         made = Schema.of(schema)
@@ -142,7 +145,8 @@ def from_arrow(source: Any) -> Iterator[Batch]:
 
     Raises:
         UsageError: Not Arrow data.
-        EncodeError: A type that no Example can hold (cast times to int64 first).
+        EncodeError: A type that no Example can hold (cast times to int64 first), or two columns
+            of one name.
     """
     if hasattr(source, "__arrow_c_stream__"):
         arrays = read_stream(source.__arrow_c_stream__())

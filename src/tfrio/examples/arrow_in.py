@@ -42,7 +42,8 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
         The batch; nulls are absent.
 
     Raises:
-        EncodeError: A type that no Example can hold, or a null inside a list.
+        EncodeError: A type that no Example can hold, a null inside a list, or two columns of one
+            name.
     """
     if kind.format != "+s":
         raise EncodeError(
@@ -51,6 +52,12 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
     for name, field, child, mask in _leaves(kind, array, "", None):
+        if name in columns:
+            raise EncodeError(
+                f"two columns are named '{name}' (a struct's field counts as outer/inner), but an "
+                "Example holds each name once: rename or drop one of them first",
+                feature=name,
+            )
         columns[name] = _column(field, child, name)
         present[name] = _valid(child) if mask is None else _valid(child) & mask
     return Batch(columns, present=present, rows=array.length)
