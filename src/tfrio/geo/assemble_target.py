@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require
 from tfrio.geo.assemble_files import PredictionFile, list_shards
+from tfrio.geo.crs import crs_fault
 from tfrio.geo.frame import Frame, lattice_offset
 from tfrio.geo.grid import Axis, PatchGrid, Window
 from tfrio.geo.manifest import Manifest, read_manifest
@@ -45,8 +46,6 @@ __all__ = [
 ExportLike: TypeAlias = "PathLike | Mixer | Manifest"
 
 _MIXER, _MANIFEST = "mixer.json", "-manifest.json"
-# What PROJ knows by these names; a code it lacks is a slip of the code.
-_AUTHORITIES = ("EPSG", "ESRI", "OGC", "IAU_2015", "IGNF", "NKG")
 
 
 class Places(Protocol):
@@ -413,13 +412,9 @@ def check_crs(text: str, name: str) -> str:
         with rasterio.Env():  # else GDAL prints to the terminal what the error says
             known = rasterio.CRS.from_user_input(text)
     except errors.CRSError as error:
-        authority, colon, code = text.partition(":")
-        what = "not understood"
-        if colon and code.isalnum():
-            known = authority.upper() in _AUTHORITIES
-            what = f"{authority} has no {code}" if known else f"unknown authority {authority}"
         raise GeoError(
-            f"{name}: CRS {text!r}: {what}; pass crs= with an EPSG code, a WKT or a PROJ string",
+            f"{name}: CRS {text!r}: {crs_fault(text)}; pass crs= with an EPSG code, a WKT "
+            "or a PROJ string",
             path=name,
         ) from error
     return str(text if known.to_authority() else known.to_wkt())

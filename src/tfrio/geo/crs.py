@@ -8,6 +8,7 @@ from tfrio.errors import UsageError, require
 
 __all__ = ["crs_fault", "crs_text"]
 
+# What PROJ knows by these names; a code it lacks is a slip of the code.
 _AUTHORITIES = ("EPSG", "ESRI", "OGC", "IAU_2015", "IGNF", "NKG")
 
 
@@ -34,21 +35,17 @@ def crs_text(crs: Any) -> str:
             return ":".join(authority)
         return str(known.to_wkt())
     except errors.CRSError as error:
+        reason = " ".join(str(error.__cause__ or error).split())
         raise UsageError(
-            f"{crs!r} is not a CRS ({crs_fault(crs, error)}). "
+            f"{crs!r} is not a CRS: {crs_fault(crs)} ({reason}). "
             "Give 'EPSG:32618', a WKT or a PROJ string"
         ) from error
 
 
-def crs_fault(crs: Any, error: BaseException) -> str:
-    """Say why something is no CRS.
-
-    Args:
-        crs: What was given; of a code, what is unknown about it is said.
-        error: What GDAL said, which helps with everything else.
-    """
+def crs_fault(crs: Any) -> str:
+    """Say why something that GDAL does not take is no CRS: what is unknown about a code."""
     authority, colon, code = str(crs).partition(":")
-    if colon and code.isalnum():
-        known = authority.upper() in _AUTHORITIES
-        return f"{authority} has no {code}" if known else f"unknown authority {authority}"
-    return " ".join(str(error.__cause__ or error).split())
+    if not (colon and code.isalnum()):
+        return "not understood"
+    known = authority.upper() in _AUTHORITIES
+    return f"{authority} has no {code}" if known else f"unknown authority {authority}"
