@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -244,3 +245,13 @@ def test_a_file_that_exists_is_replaced_only_when_asked(tmp_path: Path, name: st
         convert(path, out)
     assert out.read_bytes() == b"precious"
     assert convert(path, out, overwrite=True).rows == 2
+
+
+def test_a_pipe_is_refused_instead_of_read_twice(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    target = tmp_path / "out.parquet"
+    for work in (lambda: convert(pipe, target), lambda: tfrio.to_arrow(pipe)):
+        with pytest.raises(UsageError, match="save it to a file first"):
+            work()
+    assert not target.exists()

@@ -31,6 +31,7 @@ from tfrio.storage import (
     list_glob,
     local_path,
     open_read,
+    refuse_stream,
     size_of,
 )
 
@@ -40,7 +41,15 @@ if TYPE_CHECKING:
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-__all__ = ["Ignored", "Listing", "each_source", "expand", "gaps_beside", "list_files"]
+__all__ = [
+    "Ignored",
+    "Listing",
+    "each_source",
+    "expand",
+    "gaps_beside",
+    "list_files",
+    "refuse_streams",
+]
 
 _MAGIC_CHARACTERS = "*?["
 
@@ -222,6 +231,20 @@ def expand(paths: PathsLike, *, split: str | None = None) -> list[str]:
     for gap in gaps_beside(found):
         warnings.warn(f"{gap.message}. Reading goes on without", TfrioWarning, stacklevel=2)
     return list(files)
+
+
+def refuse_streams(paths: PathsLike, work: str) -> None:
+    """Refuse work that would read one of some files twice where it is a pipe.
+
+    Args:
+        paths: As for ``list_files``.
+        work: What reads its input more than once, as the subject of a sentence.
+
+    Raises:
+        UsageError: A path names a stream.
+    """
+    for path in list_files(paths).files:
+        refuse_stream(path, work)
 
 
 def gaps_beside(files: Iterable[str]) -> list[ShardGap]:

@@ -9,6 +9,7 @@ from tfrio.errors import UsageError, require
 from tfrio.examples.arrow import ArrowStream
 from tfrio.examples.infer import observe
 from tfrio.examples.schema import Feature, Schema
+from tfrio.records.shards import refuse_streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +85,9 @@ def look_through(paths: PathsLike) -> tuple[Schema, set[str]]:
 
     Raises:
         FeatureKindError: A feature has two kinds.
+        UsageError: A path is a pipe, whose bytes come only once.
     """
+    refuse_streams(paths, "learning the columns and then reading them")
     seen, _ = observe(paths)
     learned = seen.schema(fixed=False)
     kindless = {feature.name for feature in seen.features.values() if feature.kindless}
