@@ -65,3 +65,10 @@ def test_assets_and_uri_are_asked_for(cli, folder: Path) -> None:
     done = cli("upload-manifest", folder)
     assert done.code == 2
     assert "--assets" in done.err
+
+
+def test_a_set_without_mixer_is_told_the_option(cli, folder: Path) -> None:
+    (folder / "map-mixer.json").unlink()
+    result = cli("upload-manifest", str(folder), *WHERE)
+    assert result.code == 1
+    assert "copy that of its export here and give it with --mixer" in result.out

@@ -96,6 +96,37 @@ def test_what_cannot_be_uploaded_is_listed(tmp_path: Path) -> None:
     assert any("the mixer lost-mixer.json is not in the folder" in p for p in lost.problems)
 
 
+def test_shards_that_tell_their_number_make_one_set(tmp_path: Path) -> None:
+    for shard in range(2):
+        write(tmp_path / f"tr-{shard:05d}-of-00002.tfrecord.gz", [{"p": tile(0).ravel()}] * 2)
+    write_mixer(tmp_path / "x-mixer.json", MIX_A)
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="x-mixer.json")
+    assert not plan.problems
+    (manifest,) = plan.manifests.values()
+    assert manifest["name"] == f"{ASSETS}/tr"
+    assert manifest["tilesets"][0]["sources"][0]["uris"] == [
+        f"{URI}/tr-00000-of-00002.tfrecord.gz",
+        f"{URI}/tr-00001-of-00002.tfrecord.gz",
+        f"{URI}/x-mixer.json",
+    ]
+    (tmp_path / "tr-00001-of-00002.tfrecord.gz").unlink()
+    lost = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="x-mixer.json")
+    assert "tr: shard 00001 is missing" in lost.problems[0]
+
+
+def test_inputs_beside_predictions_are_left_out(tmp_path: Path) -> None:
+    source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
+    export_image(source, tmp_path / "scene", patch=(4, 3))
+    alone = upload_manifests(tmp_path, assets=ASSETS, uri=URI)
+    assert [manifest["name"] for manifest in alone.manifests.values()] == [f"{ASSETS}/scene"]
+    assert alone.left_out == ()
+    export(tmp_path, "pred", mixer=False)
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="scene-mixer.json")
+    assert [manifest["name"] for manifest in plan.manifests.values()] == [f"{ASSETS}/pred"]
+    assert plan.left_out == ("scene",)
+    assert "scene is left out" in str(plan)
+
+
 def test_a_folder_without_shards(tmp_path: Path) -> None:
     with pytest.raises(GeoError, match="no TFRecord file here"):
         upload_manifests(tmp_path, assets=ASSETS, uri=URI)

@@ -76,6 +76,16 @@ def test_a_number_at_the_end_of_the_only_name_is_no_shard_number() -> None:
     assert export.numbers == (0,)
 
 
+def test_shards_that_tell_their_number() -> None:
+    names = ["a-00000-of-00003.tfrecord", "a-00002-of-00003.tfrecord", "a-mixer.json"]
+    (found,) = group_exports(names, counted=True)
+    assert (found.prefix, found.numbers, found.mixer) == ("a", (0, 2), "a-mixer.json")
+    assert found.missing == [1]
+    assert group_exports(names[:1], counted=True)[0].missing == [1, 2]
+    # An export bears no such names: overwriting one must not remove these.
+    assert "a" not in [export.prefix for export in group_exports(names)]
+
+
 def test_parts_of_a_name() -> None:
     parts = parse_shard_name("d/A-00012.tfrecord.gz")
     assert parts is not None

@@ -8,6 +8,7 @@ import click
 
 from tfrio.cli.output import emit_json, json_option
 from tfrio.cli.params import NUMBERS, as_mapping, names, setting
+from tfrio.cli.wording import spoken
 
 __all__ = ["upload_manifest_command"]
 
@@ -49,7 +50,7 @@ def upload_manifest_command(folder: str, *, as_json: bool, **options: Any) -> No
     if as_json:
         emit_json(plan.as_dict())
     else:
-        click.echo(str(plan))
+        click.echo(spoken(str(plan), upload_manifest_command, []))
     if plan.problems:
         raise SystemExit(1)
 

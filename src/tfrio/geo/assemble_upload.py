@@ -39,10 +39,12 @@ class UploadPlan:
     Args:
         manifests: Manifest by name of the JSON file written.
         problems: What keeps an export from being uploaded, one sentence each.
+        left_out: Prefixes of exports that predictions were made from; see ``upload_manifests``.
     """
 
     manifests: Mapping[str, Mapping[str, Any]]
     problems: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain values for JSON."""
@@ -54,7 +56,12 @@ class UploadPlan:
             f"earthengine upload image --manifest {path}   # {manifest['name']}"
             for path, manifest in self.manifests.items()
         ]
-        return "\n".join([*lines, *self.problems])
+        inputs = [
+            f"{prefix} is left out: the input of predictions, with a manifest of its own. To "
+            "upload it, move it into a folder without predictions"
+            for prefix in self.left_out
+        ]
+        return "\n".join([*lines, *inputs, *self.problems])
 
 
 def upload_manifest(
@@ -164,7 +171,10 @@ def upload_manifests(
     start_time: str | None = None,
     end_time: str | None = None,
 ) -> UploadPlan:
-    """Write a manifest for each export or set of predictions in a folder.
+    """Write a manifest for each set of predictions in a folder, or for each export.
+
+    Exports that ``export_image`` wrote carry their manifest; beside predictions, which have none,
+    they are what the predictions were made from, and left out.
 
     Args:
         folder: Local folder with shards and mixers.
@@ -189,7 +199,7 @@ def upload_manifests(
         GeoError: There is no TFRecord file in the folder.
     """
     names = [base_name(entry.path) for entry in storage.list_folder(os.fspath(folder))]
-    exports = group_exports(names)
+    exports, inputs = _without_inputs(group_exports(names, counted=True))
     _warn_of_names([n for n in names if is_record_name(n) and parse_shard_name(n) is None])
     mixer = None if mixer is None else _within(os.fspath(folder), mixer)
     if not exports:
@@ -223,7 +233,17 @@ def upload_manifests(
         with storage.atomic_write(path) as file:
             file.write(json.dumps(manifest, indent=2).encode() + b"\n")
         manifests[str(path)] = manifest
-    return UploadPlan(manifests, tuple(problems))
+    return UploadPlan(manifests, tuple(problems), inputs)
+
+
+def _without_inputs(
+    exports: Sequence[ExportNames],
+) -> tuple[Sequence[ExportNames], tuple[str, ...]]:
+    """Return the sets to upload, and the prefixes of those they were made from."""
+    made = [export for export in exports if export.manifest is None]
+    if not made:
+        return exports, ()
+    return made, tuple(export.prefix for export in exports if export.manifest is not None)
 
 
 def _within(folder: str, mixer: str) -> str:
@@ -268,7 +288,7 @@ def _problem(export: ExportNames, mixer: str | None, names: Sequence[str], folde
     """Say what keeps a set of files from being uploaded, "" where nothing does."""
     where = f"{folder}: {export.prefix}"
     if mixer is None:
-        return f"{where} has no mixer; copy that of its export here and name it as mixer"
+        return f"{where} has no mixer; copy that of its export here and give it with mixer="
     if mixer not in names:
         return f"{where}: the mixer {mixer} is not in the folder; copy it there"
     if export.missing:

@@ -29,6 +29,7 @@ Naming: TypeAlias = Literal["drive", "gcs"]
 
 _SHARD = re.compile(r"^(?P<stem>.*?)(?P<suffix>\.tfrecords?(?:\.gz)?)$", re.IGNORECASE | re.DOTALL)
 _NUMBERED = re.compile(r"^(?P<prefix>.*?)(?P<dash>-?)(?P<number>[0-9]{5})$", re.DOTALL)
+_COUNTED = re.compile(r"^(?P<prefix>.*?)-(?P<number>[0-9]{5})-of-(?P<total>[0-9]{5})$", re.DOTALL)
 _MANIFEST = "-manifest.json"
 
 
@@ -122,6 +123,7 @@ class ExportNames:
         numbers: The number of each shard; (0,) where one shard carries none.
         mixer: Name of the mixer, if there.
         manifest: Name of our manifest, if there.
+        total: Number of shards that the names tell; 0 where they tell none.
     """
 
     prefix: str
@@ -129,11 +131,13 @@ class ExportNames:
     numbers: tuple[int, ...]
     mixer: str | None
     manifest: str | None
+    total: int = 0
 
     @property
     def missing(self) -> list[int]:
-        """Return the shard numbers that are absent below the highest one present."""
-        return sorted(set(range(max(self.numbers, default=-1) + 1)) - set(self.numbers))
+        """Return the shard numbers absent below the total, or below the highest one present."""
+        end = max(self.total, max(self.numbers, default=-1) + 1)
+        return sorted(set(range(end)) - set(self.numbers))
 
     @property
     def repeated(self) -> list[int]:
@@ -141,7 +145,7 @@ class ExportNames:
         return sorted({n for n in self.numbers if self.numbers.count(n) > 1})
 
 
-def group_exports(names: Iterable[str]) -> list[ExportNames]:
+def group_exports(names: Iterable[str], *, counted: bool = False) -> list[ExportNames]:
     """Sort names into exports: the shards, mixer and manifest of each prefix.
 
     A file belongs to the export whose prefix is its whole name before the number, so
@@ -149,25 +153,32 @@ def group_exports(names: Iterable[str]) -> list[ExportNames]:
 
     Args:
         names: File names, all from one folder or with their folders.
+        counted: Take ``PREFIX-00000-of-00003`` for a shard of ``PREFIX`` too. Predictions may bear
+            such names; exports do not, so that none is taken for an old shard of one.
 
     Returns:
         One entry for each export, sorted by prefix. Other names are left out.
     """
     known = set(names)
     groups: dict[tuple[str, bool], list[tuple[int, str]]] = {}
+    totals: dict[tuple[str, bool], int] = {}
     for name in known:
         shard = parse_shard_name(name)
         if shard is None:
             continue
         stem = name[: len(name) - len(shard.suffix)]
-        if shard.number is None or f"{stem}.json" in known:
+        part = _COUNTED.match(stem) if counted else None
+        if part is not None:
+            groups.setdefault((part["prefix"], True), []).append((int(part["number"]), name))
+            totals[part["prefix"], True] = int(part["total"])
+        elif shard.number is None or f"{stem}.json" in known:
             groups.setdefault((stem, False), []).append((0, name))
         else:
             groups.setdefault((shard.prefix, shard.dash), []).append((shard.number, name))
-    return [_export(prefix, groups[prefix, dash], known) for prefix, dash in sorted(groups)]
+    return [_export(key[0], groups[key], known, totals.get(key, 0)) for key in sorted(groups)]
 
 
-def _export(prefix: str, shards: list[tuple[int, str]], known: set[str]) -> ExportNames:
+def _export(prefix: str, shards: list[tuple[int, str]], known: set[str], total: int) -> ExportNames:
     """Put the names of one prefix together."""
     shards.sort()
     mixers = (f"{prefix}-mixer.json", f"{prefix}mixer.json", f"{prefix}.json")
@@ -178,4 +189,5 @@ def _export(prefix: str, shards: list[tuple[int, str]], known: set[str]) -> Expo
         numbers=tuple(number for number, _ in shards),
         mixer=next((name for name in mixers if name in known), None),
         manifest=manifest if manifest in known else None,
+        total=total,
     )
