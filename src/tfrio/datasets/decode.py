@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio import _core
-from tfrio.errors import CorruptRecordError, DecodeError, TfrioError, from_fault
+from tfrio.errors import (
+    CompressedDataError,
+    CorruptRecordError,
+    DecodeError,
+    TfrioError,
+    from_fault,
+)
 from tfrio.examples.convert import make_batch
 from tfrio.examples.layout import Layout, NativeColumn
 from tfrio.records.damage import Damage, DamagePolicy
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrio.datasets.order import Int64
-    from tfrio.datasets.source import Frames, RecordSource
+    from tfrio.datasets.source import Frames, Lost, RecordSource
     from tfrio.examples.columns import Batch
     from tfrio.examples.schema import Schema
 
@@ -79,6 +85,8 @@ class Decoder:
             CorruptRecordError: A record is damaged, and damage is not skipped.
             SchemaError: A record does not fit the schema.
         """
+        if frames.lost:
+            return self._decode_rest(frames, files, file, record)
         kept: NDArray[np.bool_] | None = None
         ends = _run_ends(frames, record)
         done = 0
@@ -96,6 +104,24 @@ class Decoder:
         if kept is not None:
             file, record = file[kept], record[kept]
         return make_batch(self._layout, natives, rows, Places(files, file, record)), kept
+
+    def _decode_rest(
+        self, frames: Frames, files: Sequence[RecordSource], file: NDArray[np.int32], record: Int64
+    ) -> tuple[Batch, NDArray[np.bool_]]:
+        """Decode what does not lie in damaged compressed data."""
+        kept = np.ones(record.size, np.bool_)
+        for lost in frames.lost:
+            damage = _lost_stretch(lost, files[lost.file], int(record[lost.places[0]]))
+            if self._policy.mode == "raise":
+                raise damage.error()
+            if (record[lost.places] == lost.told).any():
+                self._policy.take(damage)
+            kept[lost.places] = False
+        rest = frames._replace(which=frames.which[kept], starts=frames.starts[kept], lost=[])
+        batch, inner = self.decode(rest, files, file[kept], record[kept])
+        if inner is not None:
+            kept[kept] = inner
+        return batch, kept
 
     def _feed(self, frames: Frames, first: int, ends: Int64 | None) -> _core.Feed:
         """Decode from record ``first`` on: the rest of its run, or all that is left."""
@@ -139,6 +165,31 @@ def _run_ends(frames: Frames, record: Int64) -> Int64 | None:
     if (breaks.size + 1) * _SHORT_RUN > record.size:
         return None
     return np.append(breaks, record.size)
+
+
+def _lost_stretch(lost: Lost, source: RecordSource, wanted: int) -> Damage:
+    """Describe a stretch that cannot be read, as reading in order does."""
+    error, last = lost.error, lost.stop >= source.count
+    begin = source.offset(lost.first)
+    end = source.data_size if last else source.offset(lost.stop)
+    code, at = "unreadable", None
+    if isinstance(error, CompressedDataError):
+        code, at = f"{error.field}-{error.code}", error.offset
+    return Damage(
+        path=source.path,
+        record=lost.first,
+        offset=begin,
+        code=code,
+        field=str(error.field),
+        expected=None,
+        got=None,
+        lost=end - begin,
+        resumed=None if last else end,
+        message=f"{error.message}; records {lost.first} to {lost.stop - 1} lie in it, record "
+        f"{wanted} was wanted. Fetch or write the file again, keep every whole record with `tfrio "
+        'repair`, or read with errors="skip"',
+        compressed_offset=at,
+    )
 
 
 def _damage(error: TfrioError, fault: Any, source: RecordSource, record: int) -> Damage:

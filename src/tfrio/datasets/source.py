@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Picks
 
-__all__ = ["ForwardFrames", "Frames", "RecordSource", "Sources", "run_length"]
+__all__ = ["ForwardFrames", "Frames", "Lost", "RecordSource", "Sources", "run_length"]
 
 Held: TypeAlias = "tuple[Any, Int64]"
+"""A buffer with framed records, and where each begins in it."""
 
 # Records that lie in about so many bytes are read at once.
 RUN_BYTES = 1 << 20
@@ -82,6 +83,21 @@ class RecordSource(Protocol):
         ...
 
 
+class Lost(NamedTuple):
+    """Records wanted from a stretch that cannot be read, as its compressed data is damaged."""
+
+    error: CorruptRecordError
+    places: NDArray[np.intp]
+    """Which of the records wanted, shape (n,)."""
+    file: int
+    first: int
+    """First record of the stretch in its file."""
+    stop: int
+    """Record behind its last."""
+    told: int
+    """The record with which the damage is told, so that an epoch tells it once."""
+
+
 class Frames(NamedTuple):
     """Where framed records lie: record k at ``starts[k]`` of ``buffers[which[k]]``."""
 
@@ -90,6 +106,8 @@ class Frames(NamedTuple):
     starts: Int64
     adjacent: bool
     """Whether records that follow each other in their file do so in their buffer, too."""
+    lost: list[Lost]
+    """What cannot be read; nothing is said of where these records lie."""
 
 
 def run_length(source: RecordSource) -> int:
@@ -185,7 +203,7 @@ class Sources:
 
     def forked(self) -> None:
         """Hold nothing."""
-        self._held: dict[tuple[int, int], Held] = {}
+        self._held: dict[tuple[int, int], Held | CorruptRecordError] = {}
         self._forward: dict[int, ForwardFrames] = {}
         self._lock = threading.Lock()
 
@@ -267,7 +285,7 @@ class Sources:
                 which[chosen] = len(buffers)
                 starts[chosen] = places[records[chosen]]
                 buffers.append(buffer)
-        frames = Frames(buffers, which, starts, adjacent=not self._gaps)
+        frames = Frames(buffers, which, starts, adjacent=not self._gaps, lost=[])
         if self.mapped:
             return frames
         self._check_process()
@@ -291,7 +309,11 @@ class Sources:
             kept = set(self._stretches(together.file, self.numbers(together))) | set(wanted)
         held = self._hold(kept)
         for key, places in wanted.items():
-            buffer, starts = held[key]
+            stretch = held[key]
+            if isinstance(stretch, CorruptRecordError):
+                out.lost.append(self._lost(stretch, key, places))
+                continue
+            buffer, starts = stretch
             out.which[places] = len(out.buffers)
             out.starts[places] = starts[records[places] - self._edges_of(key[0])[key[1]]]
             out.buffers.append(buffer)
@@ -321,7 +343,25 @@ class Sources:
         share = int(edges[stretch + 1] - edges[stretch]) / max(1, source.count)
         return int(source.data_size * share)
 
-    def _read(self, file: int, stretch: int) -> Held:
+    def _lost(
+        self, error: CorruptRecordError, key: tuple[int, int], places: NDArray[np.intp]
+    ) -> Lost:
+        file, stretch = key
+        first, stop = self._edges_of(file)[stretch : stretch + 2].tolist()
+        told = first
+        if self.selection is not None:  # the first of those in use
+            used = self.selection[file]
+            told = int(used[np.searchsorted(used, first)])
+        return Lost(error, places, file, first, stop, told)
+
+    def _read(self, file: int, stretch: int) -> Held | CorruptRecordError:
+        """Read a stretch; damage is for whoever wants its records."""
+        try:
+            return self._read_sound(file, stretch)
+        except CorruptRecordError as error:
+            return error.with_traceback(None)
+
+    def _read_sound(self, file: int, stretch: int) -> Held:
         first, last = self._edges_of(file)[stretch : stretch + 2].tolist()
         source = self.files[file]
         if not _forward_only(source):
@@ -330,7 +370,9 @@ class Sources:
             self._forward[file] = ForwardFrames(source)
         return self._forward[file].frames(first, last)
 
-    def _hold(self, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], Held]:
+    def _hold(
+        self, wanted: set[tuple[int, int]]
+    ) -> dict[tuple[int, int], Held | CorruptRecordError]:
         """Return the stretches wanted, reading what is missing front to back; drop the others."""
         with self._lock:
             for key in set(self._held) - wanted:
@@ -346,7 +388,11 @@ class Sources:
         copied = bytearray()
         for key in sorted(wanted):
             with self._lock:
-                buffer, starts = self._read(*key)
+                stretch = self._read(*key)
+            if isinstance(stretch, CorruptRecordError):
+                out.lost.append(self._lost(stretch, key, wanted[key]))
+                continue
+            buffer, starts = stretch
             view = memoryview(buffer)
             inner = records[wanted[key]] - self._edges_of(key[0])[key[1]]
             for place, number in zip(wanted[key].tolist(), inner.tolist(), strict=True):

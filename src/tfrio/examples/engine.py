@@ -203,7 +203,7 @@ class Engine:
 
     def _first_content(self, stream: RecordStream) -> str | None:
         """Say what the next payload is, stepping over what is no Example where that is asked."""
-        while (payload := _first_payload(stream)) is not None:
+        while (payload := self._first_payload(stream)) is not None:
             content = _core.classify(payload)
             if content != "other":
                 return content
@@ -215,6 +215,23 @@ class Engine:
             )
             self._step_over(stream, "wire", error)
         return None
+
+    def _first_payload(self, stream: RecordStream) -> memoryview | None:
+        """Return the payload of the next sound record, None where there is none.
+
+        Damage before it is dealt with at once, as no form can be learned from that.
+        """
+        while True:
+            scan = _core.scan(stream.buffer, 0, 1, self._options.verify, stream.final)
+            if len(scan.spans):
+                offset, length = scan.spans[0].tolist()
+                return stream.buffer[offset : offset + length]
+            if scan.fault is not None:
+                self._policy.take(recover(stream, scan.fault))
+            elif not stream.more():
+                if not stream.broken:
+                    return None
+                self._refill(stream)
 
     def _step_over(self, stream: RecordStream, code: str, error: TfrioError) -> None:
         """Leave out the record at the start of the window, or raise."""
@@ -284,22 +301,6 @@ def native_decoder(form: Form, *, utf8: Utf8) -> Any:
 def native_features(form: Form) -> list[tuple[bytes, int, int, int]]:
     """Return what a native decoder is asked for: name, kind, count and place of each feature."""
     return [(s.name, s.kind, s.values, s.place) for s in form.layout.slots]
-
-
-def _first_payload(stream: RecordStream) -> memoryview | None:
-    """Return the payload of the next record, None where it is damaged or there is none."""
-    while True:
-        scan = _core.scan(stream.buffer, 0, 1, True, stream.final)
-        if len(scan.spans):
-            offset, length = scan.spans[0].tolist()
-            return stream.buffer[offset : offset + length]
-        if scan.fault is not None or not _filled(stream):
-            return None
-
-
-def _filled(stream: RecordStream) -> bool:
-    """Get more bytes; damage met on the way is left for the next who asks."""
-    return not stream.final and stream.fill()
 
 
 def _unreadable(stream: RecordStream, code: str, error: TfrioError) -> Damage:

@@ -126,14 +126,15 @@ def sample_stream(
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
-        What the next 1,000 records hold, or fewer where they exceed 4 MiB or a damaged record
-        ends them. No records: the stream is at its end, or its next record is damaged.
+        What the next 1,000 records hold, or fewer where they exceed 4 MiB or damage ends them,
+        which is left for the next ``fill``. No records: the stream is at its end, or what comes
+        next is damaged.
     """
     while True:
         scanner = _core.SchemaScanner(sequence=True, utf8=NATIVE_UTF8[utf8])
         feed = scanner.feed(stream.buffer, 0, SAMPLE_RECORDS, verify=verify, final=stream.final)
         full = feed.records >= SAMPLE_RECORDS or (feed.records and feed.consumed >= SAMPLE_BYTES)
-        if full or feed.fault is not None or not stream.fill():
+        if full or feed.fault is not None or not stream.more():
             seen = Observation()
             seen.add(scanner.result(), feed.records, path=stream.path, first=stream.records)
             return seen

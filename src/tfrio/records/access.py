@@ -166,13 +166,17 @@ class BlockFrames:
     def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
         """Inflate the blocks of the run, joined where it spans several."""
         first, last = self.block_of(start), self.block_of(stop - 1)
-        pieces = [self._block(number) for number in range(first, last + 1)]
+        pieces = [self._block(number) for number in range(first, last + 1) if self._holds(number)]
         skip = start - int(self._blocks.first[first])
         if len(pieces) == 1:
             return pieces[0][0], pieces[0][1][skip : skip + stop - start]
-        base = self._blocks.data[first : last + 1] - self._blocks.data[first]
+        base = np.cumsum([0, *(len(data) for data, _ in pieces[:-1])])
         starts = np.concatenate([s + b for (_, s), b in zip(pieces, base.tolist(), strict=True)])
         return b"".join(data for data, _ in pieces), starts[skip : skip + stop - start]
+
+    def _holds(self, number: int) -> bool:
+        """Return whether a block holds records; a damaged one does not, for a partial index."""
+        return bool(self._blocks.first[number] < self._blocks.first[number + 1])
 
     def _block(self, number: int) -> tuple[Piece, _Int64]:
         with self._lock:
@@ -347,6 +351,8 @@ class RecordFile(Closing):
         assert isinstance(frames, BlockFrames)
         assert self._index.blocks is not None
         number = frames.block_of(record)
+        if record == self._index.blocks.first[number]:  # known, even where the block is damaged
+            return int(self._index.blocks.data[number])
         _, starts = frames.get(record, record + 1)
         return int(self._index.blocks.data[number]) + int(starts[0])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,9 +102,11 @@ def build_index(
     stream = RecordStream(path, compression=compression, threads=threads)
     with stream:
         found, taps = _walk_all(stream, verify, allow_partial, advanced or (lambda _: None))
-    blocks = None if found.partial or not stream.blocks else _table(stream.blocks)
+    blocks = _sound_table(stream.blocks, found) if stream.blocks else None
     if blocks is not None and int(blocks.first[-1]) == found.count:
-        return RecordIndex("gzip", found.count, found.data_size, None, blocks)
+        return RecordIndex(
+            "gzip", found.count, int(blocks.data[-1]), None, blocks, partial=found.partial
+        )
     return RecordIndex(
         stream.compression,
         found.count,
@@ -121,6 +123,8 @@ class _Found:
     count: int
     data_size: int
     partial: bool
+    damaged_blocks: frozenset[int] | None
+    """Where damaged blocks begin in the file; None where other things are damaged, too."""
 
 
 def _walk_all(
@@ -133,11 +137,13 @@ def _walk_all(
     tap = find_points(stream)
     pieces: list[NDArray[np.int64]] = []
     partial, end, told = False, 0, 0
+    damaged: list[int | None] = []
     for event in walk(stream, verify=verify):
         if isinstance(event, Damage):
             if not allow_partial:
                 raise event.error()
             partial = True
+            damaged.append(event.compressed_offset)
             if event.compressed_offset is not None:
                 tap.stop()  # it does not know how much data is missing
         else:
@@ -147,7 +153,20 @@ def _walk_all(
         advanced(stream.consumed - told)
         told = stream.consumed
     offsets = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
-    return _Found(offsets, len(offsets), end, partial), tap.points()
+    known = frozenset(begin for begin in damaged if begin is not None)
+    blocks = known if len(known) == len(damaged) else None
+    return _Found(offsets, len(offsets), end, partial, blocks), tap.points()
+
+
+def _sound_table(members: Sequence[Member], found: _Found) -> Blocks | None:
+    """Add up the sizes of blocks; damaged ones hold no record. None where that says too little."""
+    if found.damaged_blocks is None:
+        return None
+    at, told = 0, []
+    for member in members:
+        told.append(replace(member, records=0) if at in found.damaged_blocks else member)
+        at += member.csize
+    return _table(told)
 
 
 def _headers_only(path: Source, compression: str | None) -> RecordIndex | None:

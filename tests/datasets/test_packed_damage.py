@@ -1,0 +1,147 @@
+"""Damaged compressed data is left out by every reader as it is by ``read_records``."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.datasets.conftest import ids, row_of
+from tfrio import Writer, read, read_batches, read_records, stats
+from tfrio.datasets.arrays import ArrayDataset
+from tfrio.errors import CompressedDataError, CorruptRecordError
+from tfrio.records.access import RecordFile
+from tfrio.records.damage import DamageReport
+from tfrio.records.index import build_index, read_blocks
+from tfrio.records.sidecar import load_index, save_index, sidecar_places
+from tfrio.torch import TFRecordDataset
+
+pytestmark = pytest.mark.filterwarnings("ignore::tfrio.errors.TfrioWarning")
+
+_PLACES = {"first": 0, "middle": 4, "last": -1}
+_COUNT = 60
+
+
+def _damaged(folder: Path, form: str, where: str) -> str:
+    """Write 60 records of 2 kB in about ten blocks, and flip a bit in one block, or tenth."""
+    path = folder / "a.tfrecord.gz"
+    with Writer(path, block_size=12_000) as writer:
+        for number in range(_COUNT):
+            writer.write(row_of(number, 2000))
+    if form == "gzip":
+        path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()), mtime=0))
+        size = path.stat().st_size
+        at = {"first": size // 100, "middle": size // 2, "last": size * 98 // 100}[where]
+    else:
+        blocks = read_blocks(path)
+        assert blocks is not None
+        assert len(blocks.first) > 8
+        starts = blocks.stored[:-1]
+        at = int(starts[_PLACES[where]]) + 400
+    data = bytearray(path.read_bytes())
+    data[at] ^= 4
+    path.write_bytes(data)
+    return str(path)
+
+
+@pytest.fixture(params=[(form, where) for form in ("blocked", "gzip") for where in _PLACES])
+def damaged(request, tmp_path):
+    """Return a damaged file."""
+    return _damaged(tmp_path, *request.param)
+
+
+def _sound(path):
+    """Return the ids that ``read_records`` finds, and its account."""
+    report = DamageReport()
+    payloads = set(read_records(path, errors="skip", report=report))
+    with Writer(Path(path).parent / "sound.tfrecord") as writer:
+        whole = [row_of(number, 2000) for number in range(_COUNT)]
+        for row in whole:
+            writer.write(row)
+    kept = [n for n, p in enumerate(read_records(writer.path)) if p in payloads]
+    assert len(kept) == len(payloads) < _COUNT
+    return kept, report
+
+
+def test_rows_batches_and_statistics_leave_it_out(damaged):
+    kept, wanted = _sound(damaged)
+    for columns in (None, ["id"]):
+        report = DamageReport()
+        rows = list(read(damaged, features=columns, errors="skip", report=report))
+        assert ids(rows) == kept
+        assert report.to_dict() == wanted.to_dict()
+        report = DamageReport()
+        batches = read_batches(damaged, 8, features=columns, errors="skip", report=report)
+        assert ids(batches) == kept
+        assert report.to_dict() == wanted.to_dict()
+    if kept:
+        assert stats(damaged, errors="skip").records == len(kept)
+    with pytest.raises(CorruptRecordError):
+        list(read(damaged))
+    with pytest.raises(CorruptRecordError):
+        list(read_batches(damaged, 8, errors="skip", max_bad=0))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("where", list(_PLACES))
+def test_datasets_leave_out_damaged_blocks(tmp_path, where, workers):
+    path = _damaged(tmp_path, "blocked", where)
+    kept, wanted = _sound(path)
+    data = TFRecordDataset(path, batch_size=4, errors="skip")
+    assert ids(data.loader(num_workers=workers)) == kept
+    (damage,), (known,) = data.report.damages, wanted.damages
+    for name in ("path", "record", "offset", "code", "field", "lost", "compressed_offset"):
+        assert getattr(damage, name) == getattr(known, name), name
+    shuffled = TFRecordDataset(path, batch_size=4, errors="skip", shuffle=True, window=16)
+    assert sorted(ids(shuffled.loader(num_workers=workers))) == kept
+    assert shuffled.report.skipped_records == 1
+    sure = TFRecordDataset(path, batch_size=4, schema={"id": "int64"})
+    with pytest.raises(CompressedDataError, match=r"lie in it, record \d+ was wanted") as caught:
+        list(sure.loader(num_workers=workers))
+    assert caught.value.record == known.record
+
+
+@pytest.mark.parametrize("where", list(_PLACES))
+@pytest.mark.parametrize("workers", [0, 2])
+def test_datasets_leave_out_damage_in_one_gzip_member(tmp_path, where, workers):
+    path = _damaged(tmp_path, "gzip", where)
+    kept, _ = _sound(path)
+    data = TFRecordDataset(
+        path, batch_size=4, errors="skip", features=["id"], schema={"id": "int64"}
+    )
+    assert ids(data.loader(num_workers=workers)) == kept
+    assert data.report.skipped_records
+
+
+@pytest.mark.parametrize("where", list(_PLACES))
+def test_an_index_reaches_the_records_behind_a_damaged_block(tmp_path, where):
+    path = _damaged(tmp_path, "blocked", where)
+    kept, _ = _sound(path)
+    index = build_index(path, allow_partial=True)
+    assert index.partial
+    save_index(index, path)
+    file = RecordFile(path, index=load_index(path, sidecar_places(path)[0]))
+    assert file.count == len(kept)
+    for start, stop in ((0, len(kept)), (len(kept) - 1, len(kept)), (0, 1), (10, 40)):
+        buffer, starts = file.frames(start, stop)
+        payloads = [
+            bytes(buffer[at + 12 : at + 12 + int.from_bytes(buffer[at : at + 8], "little")])
+            for at in starts.tolist()
+        ]
+        assert payloads == list(read_records(path, errors="skip"))[start:stop]
+    data = ArrayDataset(path, batch_size=7, errors="skip")
+    assert ids(data) == kept
+
+
+def test_a_split_tells_a_damaged_block_once(tmp_path):
+    path = _damaged(tmp_path, "blocked", "middle")
+    kept, _ = _sound(path)
+    found: list[int] = []
+    whole = ArrayDataset(path, batch_size=5, errors="skip")
+    for part in whole.split([0.5, 0.5], seed=1):
+        before = part.report.skipped_records
+        found += ids(part)
+        assert part.report.skipped_records == before + 1
+    assert sorted(found) == np.sort(kept).tolist()
