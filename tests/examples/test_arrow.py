@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.core.payloads import protobuf_classes
 from tests.examples.helpers import KINDLESS, Empty, example, parse, payloads, put, sequence
 from tfrio import _core
 from tfrio.errors import EncodeError, UsageError
@@ -183,6 +185,72 @@ def test_sequences_are_lists_of_lists(tmp_path: Path) -> None:
     fixed = {"tok": Feature("int64", (2,), place="list")}
     one = put(tmp_path / "b", sequence({}, {"tok": [[1, 2], [3, 4]]}))
     assert pa.table(to_arrow(one, schema=fixed)).to_pydict() == {"tok": [[[1, 2], [3, 4]]]}
+
+
+def rewritten(path: Path, source: object) -> list[bytes]:
+    with Writer(path, sequence=True, sort=False) as writer:
+        for batch in from_arrow(source):
+            writer.write_batch(batch)
+    return payloads(path)
+
+
+def same_messages(before: list[bytes], after: list[bytes]) -> bool:
+    kind = protobuf_classes()[1]
+    return [kind.FromString(p) for p in before] == [kind.FromString(p) for p in after]
+
+
+@pytest.mark.parametrize(
+    ("steps", "feature"),
+    [
+        ([[b"a"], [b""], [b"c"]], None),
+        ([[1], [2], [3]], None),
+        ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], Feature("float", (2,), place="list")),
+        ([[1] * 6, [2] * 6], Feature("int64", (3, 2), place="list")),
+        ([[b"a", b"b"], [b"c", b"d"]], Feature("bytes", (2,), place="list")),
+        ([[b"a"] * 6, [b"b"] * 6], Feature("bytes", (-1, 2), place="list")),
+    ],
+)
+def test_a_feature_list_stays_one_whatever_its_steps_hold(
+    tmp_path: Path, steps: list, feature: Feature | None
+) -> None:
+    path = put(
+        tmp_path / "a", sequence({"x": steps[0]}, {"l": steps}), sequence({"x": steps[1]}, {})
+    )
+    schema = None
+    if feature is not None:
+        schema = {"x": Feature(feature.kind), "l": replace(feature, required=False)}
+    table = pa.table(to_arrow(path, schema=schema))
+    assert table.schema.field("l").metadata == {b"tfrio:place": b"list"}
+    assert table.schema.field("x").metadata is None
+    for source in (table, table.to_batches()[0], table.slice(0, 2)):
+        assert same_messages(payloads(path), rewritten(tmp_path / "b", source))
+
+
+def test_a_feature_list_of_foreign_types_stays_one(tmp_path: Path) -> None:
+    notes = {"other": "note", "tfrio:place": "list", "empty": ""}
+    inner = pa.list_(pa.binary(), 2)
+    fields = [pa.field("w", pa.list_(inner), metadata=notes), pa.field("v", pa.list_(pa.int8()))]
+    table = pa.table(
+        {"w": [[[b"a", b"b"], [b"c", b"d"]], []], "v": [[1], [2, 3]]}, schema=pa.schema(fields)
+    )
+    assert same_messages(
+        [
+            sequence({"v": [1]}, {"w": [[b"a", b"b"], [b"c", b"d"]]}),
+            sequence({"v": [2, 3]}, {"w": []}),
+        ],
+        rewritten(tmp_path / "a", table),
+    )
+
+
+def test_a_real_sequence_file_keeps_its_places(shared: Path, tmp_path: Path) -> None:
+    found = sorted((shared / "data/wild").glob("torchdata/*sequence_example.tfrecord"))
+    if not found:
+        pytest.skip("the sequence file of torchdata is not there")
+    copy = tmp_path / "a.tfrecord"
+    copy.write_bytes(found[0].read_bytes())
+    again = rewritten(tmp_path / "b", pa.table(to_arrow(copy)))
+    assert same_messages(payloads(copy), again)
+    assert len(again) == 4
 
 
 def test_every_type_an_example_can_hold_comes_in() -> None:

@@ -101,7 +101,8 @@ def to_arrow(
 
     Without a schema all records are looked at once beforehand. Features with one value in every
     record become plain columns, fixed lengths fixed-size lists, the others large lists; absent
-    features are null. Lists and binary are always Arrow's large types.
+    features are null. Lists and binary are always Arrow's large types. The field of a feature list
+    carries the metadata ``tfrio:place`` = ``list``, by which ``from_arrow`` knows it again.
 
     Args:
         paths: A file, folder, glob, or several of these.
@@ -141,7 +142,8 @@ def from_arrow(source: Any) -> Iterator[Batch]:
 
     Yields:
         A ``Batch`` for each record batch; nulls are absent features, structs become features
-        named ``outer/inner``.
+        named ``outer/inner``. A field with the metadata ``tfrio:place`` = ``list`` is a feature
+        list: rows of steps, each a list, for a writer with ``sequence=True``.
 
     Raises:
         UsageError: Not Arrow data.

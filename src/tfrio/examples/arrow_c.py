@@ -7,6 +7,7 @@ Nothing of Arrow is needed to speak it: see the Arrow specification, "The Arrow 
 from __future__ import annotations
 
 import ctypes
+import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
 
     from tfrio.examples.columns import Array
 
-__all__ = ["ArrayNode", "TypeNode", "read_array", "read_stream", "stream_capsule"]
+__all__ = ["LIST", "PLACE", "ArrayNode", "TypeNode", "read_array", "read_stream", "stream_capsule"]
 
 _NULLABLE: Final = 2  # ARROW_FLAG_NULLABLE
 _EIO: Final = 5
+_INT32: Final = struct.Struct("=i")
 _STREAM: Final = b"arrow_array_stream"
+
+# Metadata of a field that holds a feature list: one value a step, it looks like a context list.
+PLACE: Final = b"tfrio:place"
+LIST: Final = b"list"
 
 
 @dataclass(slots=True)
@@ -38,6 +44,7 @@ class TypeNode:
         nullable: Whether it may be null.
         children: Types of the children.
         dictionary: Type of the values of a dictionary-encoded field, or None.
+        metadata: What is noted beside the field, by key.
     """
 
     format: str
@@ -45,6 +52,7 @@ class TypeNode:
     nullable: bool = True
     children: list[TypeNode] = field(default_factory=list)
     dictionary: TypeNode | None = None
+    metadata: dict[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -91,7 +99,7 @@ _GetError = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Stream))
 _Schema._fields_ = [
     ("format", ctypes.c_char_p),
     ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_char_p),
+    ("metadata", ctypes.c_void_p),
     ("flags", ctypes.c_int64),
     ("n_children", ctypes.c_int64),
     ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
@@ -122,21 +130,47 @@ _Stream._fields_ = [
 
 def _fill_schema(target: Any, node: TypeNode) -> None:
     structs = [_Schema() for _ in node.children]
-    for struct, child in zip(structs, node.children, strict=True):
-        _fill_schema(struct, child)
+    for made, child in zip(structs, node.children, strict=True):
+        _fill_schema(made, child)
     pointers = (ctypes.POINTER(_Schema) * len(structs))(*map(ctypes.pointer, structs))
     texts = node.format.encode(), node.name.encode()
     target.format, target.name = texts
-    target.metadata, target.flags = None, _NULLABLE if node.nullable else 0
+    notes = ctypes.create_string_buffer(_packed(node.metadata)) if node.metadata else None
+    target.metadata = None if notes is None else ctypes.addressof(notes)
+    target.flags = _NULLABLE if node.nullable else 0
     target.n_children, target.children = len(structs), pointers
     target.dictionary = None
-    _core.arrow_own_schema(ctypes.addressof(target), (structs, pointers, texts))
+    _core.arrow_own_schema(ctypes.addressof(target), (structs, pointers, texts, notes))
+
+
+def _packed(metadata: dict[bytes, bytes]) -> bytes:
+    """Return metadata as the C data interface has it: int32 counts and lengths, no NUL at ends."""
+    texts = [text for pair in metadata.items() for text in pair]
+    parts = [_INT32.pack(len(text)) + text for text in texts]
+    return b"".join([_INT32.pack(len(metadata)), *parts])
+
+
+def _unpacked(address: int | None) -> dict[bytes, bytes]:
+    """Return the metadata at an address, the inverse of ``_packed``."""
+    if not address:
+        return {}
+    at = address
+
+    def taken(size: int) -> bytes:
+        nonlocal at
+        at += size
+        return ctypes.string_at(at - size, size)
+
+    def number() -> int:
+        return int(_INT32.unpack(taken(_INT32.size))[0])
+
+    return {taken(number()): taken(number()) for _ in range(number())}
 
 
 def _fill_array(target: Any, node: ArrayNode) -> None:
     structs = [_Array() for _ in node.children]
-    for struct, child in zip(structs, node.children, strict=True):
-        _fill_array(struct, child)
+    for made, child in zip(structs, node.children, strict=True):
+        _fill_array(made, child)
     pointers = (ctypes.POINTER(_Array) * len(structs))(*map(ctypes.pointer, structs))
     held = [None if b is None else np.ascontiguousarray(b) for b in node.buffers]
     addresses = (ctypes.c_void_p * len(held))(*(None if b is None else b.ctypes.data for b in held))
@@ -246,6 +280,7 @@ def _type_of(schema: Any) -> TypeNode:
         bool(schema.flags & _NULLABLE),
         [_type_of(schema.children[i].contents) for i in range(schema.n_children)],
         _type_of(schema.dictionary.contents) if schema.dictionary else None,
+        _unpacked(schema.metadata),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfrio.errors import EncodeError
-from tfrio.examples.arrow_c import ArrayNode, TypeNode, copied
+from tfrio.examples.arrow_c import LIST, PLACE, ArrayNode, TypeNode, copied
 from tfrio.examples.columns import Array, Batch, BytesColumn, Ragged
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
                 "Example holds each name once: rename or drop one of them first",
                 feature=name,
             )
-        columns[name] = _column(field, child, name)
+        steps = field.metadata.get(PLACE) == LIST and field.format in ("+l", "+L")
+        columns[name] = (_steps if steps else _column)(field, child, name)
         present[name] = _valid(child) if mask is None else _valid(child) & mask
     return Batch(columns, present=present, rows=array.length)
 
@@ -114,9 +115,7 @@ def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
     if kind.format in ("vz", "vu"):
         return _viewed(array)
     if kind.format in ("+l", "+L"):
-        offsets = _offsets(array, wide=kind.format == "+L")
-        inner = _inner(kind, array, name, int(offsets[0]), int(offsets[-1]))
-        return _folded(kind.children[0], inner, offsets - offsets[0])
+        return _folded(kind.children[0], *_lists(kind, array, name))
     if kind.format.startswith("+w:"):
         return _fixed_lists(kind, array, name, int(kind.format[3:]))
     raise EncodeError(
@@ -124,6 +123,25 @@ def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
         "to numbers, text or binary (times to int64) first",
         feature=name,
     )
+
+
+def _steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
+    """Return rows of steps; a step is a list of values where it holds one value, too."""
+    values, offsets = _lists(kind, array, name)
+    if not isinstance(values, Ragged):
+        count, width = len(values), 1
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            width = values.shape[1]
+            values = values.reshape(count * width, *values.shape[2:])
+        values = Ragged(values, np.arange(count + 1, dtype=np.int64) * width)
+    return Ragged(values, offsets)
+
+
+def _lists(kind: TypeNode, array: ArrayNode, name: str) -> tuple[Any, Array]:
+    """Return the values of lists of free length, and where each list starts and ends in them."""
+    offsets = _offsets(array, wide=kind.format == "+L")
+    inner = _inner(kind, array, name, int(offsets[0]), int(offsets[-1]))
+    return inner, offsets - offsets[0]
 
 
 def _taken(kind: TypeNode, array: ArrayNode, name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tfrio.examples.arrow_c import ArrayNode, TypeNode
+from tfrio.examples.arrow_c import LIST, PLACE, ArrayNode, TypeNode
 from tfrio.examples.columns import Array, BytesColumn, Ragged
 from tfrio.examples.schema import Feature, Schema
 
@@ -47,9 +47,8 @@ def flat_schema(schema: Schema) -> Schema:
 
 
 def arrow_schema(schema: Schema) -> TypeNode:
-    """Return the struct type of the batches of a flat schema."""
-    fields = [replace(_type(f), name=name, nullable=_nullable(f)) for name, f in schema.items()]
-    return TypeNode("+s", nullable=False, children=fields)
+    """Return the struct type of the batches of a flat schema, feature lists marked as such."""
+    return TypeNode("+s", nullable=False, children=[_field(n, f) for n, f in schema.items()])
 
 
 def batch_array(schema: Schema, batch: Batch) -> ArrayNode:
@@ -67,6 +66,11 @@ def _flat(feature: Feature) -> Feature:
         shape = None if feature.many else ()
         return replace(feature, codec=None, dtype=None, shape=shape, many=False, default=None)
     return replace(feature, shape=None) if feature.dims else feature
+
+
+def _field(name: str, feature: Feature) -> TypeNode:
+    notes = {PLACE: LIST} if feature.place == "list" else {}
+    return replace(_type(feature), name=name, nullable=_nullable(feature), metadata=notes)
 
 
 def _nullable(feature: Feature) -> bool:

@@ -15,6 +15,7 @@ from tfrio import storage
 from tfrio.compression import DEFAULT_LEVEL
 from tfrio.errors import SchemaError, TfrioWarning, UsageError, require
 from tfrio.examples.arrow import from_arrow
+from tfrio.examples.arrow_c import LIST, PLACE
 from tfrio.examples.writer import Writer
 from tfrio.records.names import is_record_name, stem_of
 from tfrio.records.reader import read_records
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["ConvertReport", "convert"]
 
 _ARCHIVE = (".npz",)
-_PLACE, _LIST = b"tfrio:place", b"list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +170,12 @@ def _from_records(
     if form == "npz":
         return write_archive(files, target, schema, batch_size or rows_per_batch(schema))
     rows = 0
-    columns = _marked(schema)
+    columns = arrow_schema(schema)
     with storage.atomic_write(target) as file, open_sink(file, form, columns, None) as sink:
         for batch in record_batches(files, schema, batch_size or rows_per_batch(schema)):
             sink.write(batch, None)
             rows += batch.num_rows
     return rows
-
-
-def _marked(schema: Any) -> Any:
-    """Return the Arrow schema with feature lists marked, since lists of lists may be either."""
-    columns = arrow_schema(schema)
-    for number, name in enumerate(columns.names):
-        if schema[name].place == "list":
-            columns = columns.set(number, columns.field(number).with_metadata({_PLACE: _LIST}))
-    return columns
 
 
 def _to_records(
@@ -205,7 +196,7 @@ def _to_records(
     with opener(source) as (schema, batches, _):
         names = list(features) if features is not None else schema.names
         _check_names(names, schema.names, source)
-        steps = any((f.metadata or {}).get(_PLACE) == _LIST for f in schema)
+        steps = any((f.metadata or {}).get(PLACE) == LIST for f in schema)
         with Writer(target, sequence=steps, sort=False, **options) as writer:
             for part in _parts(batches, names, batch_size):
                 for batch in from_arrow(part):
