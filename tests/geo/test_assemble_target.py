@@ -20,10 +20,12 @@ from tfrio.geo.assemble_target import (
     kept_spans,
     north_up,
     resolve_target,
+    target_of,
 )
 from tfrio.geo.frame import Frame
 from tfrio.geo.grid import Axis, PatchGrid, Window
 from tfrio.geo.mixer import write_mixer
+from tfrio.tables import export_table
 from tfrio.types import XY, Affine6
 
 if TYPE_CHECKING:
@@ -140,6 +142,26 @@ class TestResolve:
         for asked in (folder, predictions(folder, name="x")):
             with pytest.raises(GeoError, match=r"mixers here: .*a-.*, .*b-.*Say which with mixer="):
                 resolve_target(None, asked)
+
+    def test_manifests_of_tables_are_no_exports(self, folder: Path) -> None:
+        export_table([{"a": 1}], folder / "samples.tfrecord.gz")
+        assert (folder / "samples-manifest.json").exists()
+        assert target_of(str(folder)).prefix == str(folder / "a")
+        other = predictions(folder, name="x")
+        assert resolve_target(None, other).prefix == str(folder / "a")
+
+    def test_a_folder_of_two_exports_asks_for_a_prefix(self, folder: Path) -> None:
+        write_mixer(folder / "b-mixer.json", MIX_A)
+        predictions(folder, name="b-00000")
+        with pytest.raises(GeoError, match="needed; mixers here: .* Give the prefix or the mixer"):
+            target_of(str(folder))
+
+    def test_records_in_place_of_a_prefix_are_told(self, folder: Path) -> None:
+        for asked in ("a-*.tfrecord.gz", "a-00000.tfrecord.gz"):
+            with pytest.raises(GeoError, match=f"by its prefix: give {folder / 'a'}$"):
+                target_of(str(folder / asked))
+        with pytest.raises(GeoError, match=r"neither .*nope-manifest\.json nor"):
+            target_of(str(folder / "nope"))
 
     def test_a_mixer_alone_tells_no_kernel(self, folder: Path) -> None:
         (folder / "a-manifest.json").unlink()

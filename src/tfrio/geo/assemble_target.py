@@ -18,7 +18,7 @@ from tfrio.geo.assemble_files import PredictionFile, list_shards
 from tfrio.geo.crs import crs_fault
 from tfrio.geo.frame import Frame, lattice_offset
 from tfrio.geo.grid import Axis, PatchGrid, Window
-from tfrio.geo.manifest import Manifest, read_manifest
+from tfrio.geo.manifest import Manifest, is_of_table, read_manifest
 from tfrio.geo.mixer import Mixer, read_mixer
 from tfrio.geo.naming import group_exports, parse_shard_name
 from tfrio.types import XY
@@ -291,9 +291,15 @@ def _brief(mixer: Mixer) -> str:
 def _side_file(path: str) -> str:
     """Return the manifest or mixer of a prefix or folder, the manifest first."""
     if storage.is_folder(path):
-        return _only_side_file(path, storage.list_folder(path))
+        return _only_side_file(path, "Give the prefix or the mixer of one")
     found = _of_prefix(path)
     if found is None:
+        own = _own_prefixes(path)
+        if own:
+            raise GeoError(
+                f"{path}: these are records. An export goes by its prefix: give {' or '.join(own)}",
+                path=path,
+            )
         raise GeoError(
             f"{path}: neither {path}-manifest.json nor {path}-mixer.json exists. Give the mixer "
             "that was written with the export",
@@ -302,27 +308,35 @@ def _side_file(path: str) -> str:
     return found
 
 
+def _own_prefixes(path: str) -> list[str]:
+    """Return the prefixes of exports whose record files a path or glob names."""
+    try:
+        prefixes = {PredictionFile.of(file).prefix for file in list_shards(path)}
+    except OSError:
+        return []
+    return sorted(prefix for prefix in prefixes if _of_prefix(prefix) is not None)
+
+
 def _of_prefix(prefix: str) -> str | None:
     endings = ("-manifest.json", "-mixer.json", "mixer.json", ".json")
     names = (prefix + ending for ending in endings)
     return next((name for name in names if storage.size_of(name) is not None), None)
 
 
-def _only_side_file(where: str, entries: Sequence[Any]) -> str:
+def _only_side_file(where: str, remedy: str) -> str:
+    entries = storage.list_folder(where)
     exports = group_exports(entry.path for entry in entries)
     found = [
         e.manifest or e.mixer for e in exports if e.manifest is not None or e.mixer is not None
     ]
     if not found:
         found = [e.path for e in entries if e.path.endswith((_MIXER, _MANIFEST))]
+    if len(found) > 1:
+        found = [path for path in found if path is not None and not is_of_table(path)]
     if len(found) == 1 and found[0] is not None:
         return found[0]
     listed = ", ".join(map(str, found)) or "none"
-    raise GeoError(
-        f"{where}: one export is needed to place the predictions; mixers here: {listed}. Say which "
-        "with mixer=",
-        path=where,
-    )
+    raise GeoError(f"{where}: one export is needed; mixers here: {listed}. {remedy}", path=where)
 
 
 def _beside(predictions: Any) -> str:
@@ -340,7 +354,7 @@ def _beside(predictions: Any) -> str:
         return own[0]
     path = os.fspath(given[0])
     folder = path if storage.is_folder(path) else os.path.dirname(path) or "."  # noqa: PTH120
-    return _only_side_file(folder, storage.list_folder(folder))
+    return _only_side_file(folder, "Say which with mixer=")
 
 
 def _prefixes(path: str) -> set[str]:

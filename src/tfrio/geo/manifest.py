@@ -36,6 +36,7 @@ __all__ = [
     "ShardRow",
     "decode_mask",
     "encode_mask",
+    "is_of_table",
     "json_number",
     "read_manifest",
     "write_manifest",
@@ -376,3 +377,19 @@ def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} has no place in a manifest")
+
+
+def is_of_table(path: PathLike) -> bool:
+    """Tell whether a side file is the manifest of a table: one with columns and no grid.
+
+    Args:
+        path: The file.
+
+    Returns:
+        False too for what is no JSON: reading it as what it claims to be tells what is wrong.
+    """
+    try:
+        data = msgspec.json.decode(read_small(path, limit=_LARGEST))
+    except (GeoError, msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return isinstance(data, dict) and "columns" in data and "grid" not in data
