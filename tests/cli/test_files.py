@@ -111,7 +111,7 @@ def test_split_by_records_to_gzip(cli, shards, tmp_path) -> None:
 def test_split_needs_to_know_how(cli, shards, tmp_path) -> None:
     done = cli("split", *shards, tmp_path / "x")
     assert done.code == 2
-    assert "max_records" in done.err
+    assert "--max-records" in done.err
 
 
 def test_merge_stops_at_damage_or_leaves_it_out(cli, damaged, tmp_path) -> None:
