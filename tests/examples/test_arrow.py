@@ -21,6 +21,8 @@ from tfrio.examples.arrow import from_arrow, to_arrow
 from tfrio.examples.arrow_c import ArrayNode
 from tfrio.examples.arrow_out import batch_array
 from tfrio.examples.columns import Batch, Ragged
+from tfrio.examples.decode import read
+from tfrio.examples.infer import infer_schema
 from tfrio.examples.schema import Feature, Schema
 from tfrio.examples.writer import Writer
 
@@ -240,6 +242,33 @@ def test_a_feature_list_of_foreign_types_stays_one(tmp_path: Path) -> None:
         ],
         rewritten(tmp_path / "a", table),
     )
+
+
+def test_feature_lists_without_a_kind_are_present_and_empty(tmp_path: Path) -> None:
+    path = put(
+        tmp_path / "a",
+        sequence({"n": [1]}, {"a": [], "b": [KINDLESS]}),
+        sequence({"n": [2]}, {}),
+        sequence({"n": [3]}, {"b": [KINDLESS, KINDLESS]}),
+    )
+    for schema in (None, {**infer_schema(path)}):
+        table = pa.table(to_arrow(path, schema=schema, batch_size=2, features=["a", "b"]))
+        table.validate(full=True)
+        assert table.schema.field("a").type == pa.large_list(pa.large_list(pa.null()))
+        assert table.to_pydict() == {"a": [[], None, None], "b": [[[]], None, [[], []]]}
+    for part in (table, table.slice(1, 2)):
+        again = put(tmp_path / "b", *rewritten(tmp_path / "c", part))
+        assert pa.table(to_arrow(again))["b"].to_pylist() == part["b"].to_pylist()
+    pylist = [{"a": row.get("a")} for row in read(put(tmp_path / "d", *payloads(path)))]
+    assert pylist == table.select(["a"]).to_pylist()
+
+
+def test_steps_of_nulls_are_refused() -> None:
+    field = pa.field("x", pa.list_(pa.list_(pa.null())), metadata={"tfrio:place": "list"})
+    for value in ([[None]], [None]):
+        table = pa.table({"x": [value]}, schema=pa.schema([field]))
+        with pytest.raises(EncodeError, match="'x' has a null inside a list"):
+            list(from_arrow(table))
 
 
 def test_a_real_sequence_file_keeps_its_places(shared: Path, tmp_path: Path) -> None:

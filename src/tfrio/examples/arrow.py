@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfrio.errors import UsageError
 from tfrio.examples.arrow_c import read_array, read_stream, stream_capsule
 from tfrio.examples.arrow_in import batch_of
-from tfrio.examples.arrow_out import arrow_schema, batch_array, flat_schema
+from tfrio.examples.arrow_out import arrow_schema, batch_array, flat_schema, is_null
 from tfrio.examples.decode import read_batches
 from tfrio.examples.infer import infer_schema
 from tfrio.examples.schema import Schema
@@ -64,7 +64,7 @@ class ArrowStream:
         return stream_capsule(arrow_schema(self.schema), self._arrays())
 
     def _arrays(self) -> Iterator[Any]:
-        known = Schema({k: f for k, f in self.schema.items() if f.kind != "unknown"})
+        known = Schema({k: f for k, f in self.schema.items() if not is_null(f)})
         batches = read_batches(
             self._paths,
             self._batch_size,
@@ -74,7 +74,7 @@ class ArrowStream:
         )
         for batch in self._noted(batches):
             for name, feature in self.schema.items():
-                if feature.kind == "unknown":
+                if is_null(feature):
                     batch[name] = None
                     batch.present[name] = None  # type: ignore[assignment]
             yield batch_array(self.schema, batch)
@@ -101,8 +101,11 @@ def to_arrow(
 
     Without a schema all records are looked at once beforehand. Features with one value in every
     record become plain columns, fixed lengths fixed-size lists, the others large lists; absent
-    features are null. Lists and binary are always Arrow's large types. The field of a feature list
-    carries the metadata ``tfrio:place`` = ``list``, by which ``from_arrow`` knows it again.
+    features are null. Lists and binary are always Arrow's large types.
+
+    The field of a feature list carries the metadata ``tfrio:place`` = ``list``, by which
+    ``from_arrow`` knows it again. Features that nowhere have a kind are null; feature lists that
+    nowhere have one are lists of empty lists of null.
 
     Args:
         paths: A file, folder, glob, or several of these.

@@ -127,6 +127,8 @@ def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
 
 def _steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
     """Return rows of steps; a step is a list of values where it holds one value, too."""
+    if [inner.format for inner in kind.children[0].children] == ["n"]:
+        return _empty_steps(kind, array, name)
     values, offsets = _lists(kind, array, name)
     if not isinstance(values, Ragged):
         count, width = len(values), 1
@@ -135,6 +137,16 @@ def _steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
             values = values.reshape(count * width, *values.shape[2:])
         values = Ragged(values, np.arange(count + 1, dtype=np.int64) * width)
     return Ragged(values, offsets)
+
+
+def _empty_steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
+    """Return rows of steps that hold no value anywhere, and so have no type."""
+    offsets = _offsets(array, wide=kind.format == "+L")
+    steps = _sliced(array.children[0], int(offsets[0]), int(offsets[-1] - offsets[0]))
+    bounds = _offsets(steps, wide=kind.children[0].format == "+L")
+    if bounds[0] != bounds[-1] or not _valid(steps).all():
+        raise _null_inside(name)
+    return Ragged(Ragged(BytesColumn.of([]), bounds - bounds[0]), offsets - offsets[0])
 
 
 def _lists(kind: TypeNode, array: ArrayNode, name: str) -> tuple[Any, Array]:
@@ -187,12 +199,16 @@ def _viewed(array: ArrayNode) -> BytesColumn:
     return BytesColumn.of(values)
 
 
+def _null_inside(name: str) -> EncodeError:
+    return EncodeError(
+        f"column '{name}' has a null inside a list; fill it or drop it first", feature=name
+    )
+
+
 def _inner(kind: TypeNode, array: ArrayNode, name: str, start: int, stop: int) -> Any:
     child = _sliced(array.children[0], start, stop - start)
     if not _valid(child).all():
-        raise EncodeError(
-            f"column '{name}' has a null inside a list; fill it or drop it first", feature=name
-        )
+        raise _null_inside(name)
     return _column(kind.children[0], child, name)
 
 
@@ -201,7 +217,7 @@ def _fixed_lists(kind: TypeNode, array: ArrayNode, name: str, size: int) -> Any:
     child = _sliced(array.children[0], first * size, count * size)
     kept = np.repeat(_valid(array), size)
     if not (_valid(child) | ~kept).all():
-        raise EncodeError(f"column '{name}' has a null inside a list", feature=name)
+        raise _null_inside(name)
     values = _column(kind.children[0], child, name)
     if isinstance(values, np.ndarray):
         return values.reshape(count, size, *values.shape[1:])

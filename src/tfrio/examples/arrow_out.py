@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tfrio.examples.columns import Batch
 
-__all__ = ["arrow_schema", "batch_array", "flat_schema"]
+__all__ = ["arrow_schema", "batch_array", "flat_schema", "is_null"]
 
 # Format strings of the C data interface. Lists and binary are always the large ones (64-bit
 # offsets): one type whatever the data, and our offsets as they are.
@@ -44,6 +44,11 @@ def flat_schema(schema: Schema) -> Schema:
     list.
     """
     return Schema({name: _flat(feature) for name, feature in schema.items()})
+
+
+def is_null(feature: Feature) -> bool:
+    """Return whether a column is of Arrow's null type: no kind, and no steps to count either."""
+    return feature.kind == "unknown" and feature.place == "context"
 
 
 def arrow_schema(schema: Schema) -> TypeNode:
@@ -80,9 +85,11 @@ def _nullable(feature: Feature) -> bool:
 def _type(feature: Feature) -> TypeNode:
     """Return the type of one feature: its values, then a list for each axis and level."""
     dtype = feature.out_dtype
-    if feature.kind == "unknown":
+    if is_null(feature):
         return TypeNode("n")
-    if dtype is None:
+    if feature.kind == "unknown":
+        node = TypeNode("n", "item")
+    elif dtype is None:
         node = TypeNode("U" if feature.dtype == "str" else "Z", "item")
     else:
         node = TypeNode(_NUMBERS[dtype.name], "item")
@@ -106,9 +113,11 @@ def _fixed(feature: Feature) -> tuple[int, ...]:
 
 
 def _array(column: Any, feature: Feature, rows: int, mask: Array | None) -> ArrayNode:
-    if feature.kind == "unknown":
+    if is_null(feature):
         return ArrayNode(rows, null_count=rows)
     node = _values(column, _fixed(feature), text=feature.dtype == "str")
+    if feature.kind == "unknown":
+        node.children[0].children = [ArrayNode(0)]  # the steps hold no values, so of no type
     if mask is not None and not mask.all():
         node.null_count = rows - int(mask.sum())
         node.buffers[0] = np.packbits(mask, bitorder="little")

@@ -161,6 +161,8 @@ def _from_records(
     if not schema:
         raise SchemaError(f"{files[0]}: its records hold no features, so there are no columns")
     for name in kindless & set(schema):
+        if schema[name].place == "list" and form != "npz":
+            continue  # Arrow has lists of nothing
         warnings.warn(
             f"feature '{name}' is named without a kind in some records; it becomes null, and "
             "absent on the way back",
