@@ -200,9 +200,9 @@ class DamagePolicy:
         if here and self.mode == "skip":
             lost = sum(d.lost for d in here)
             warnings.warn(
-                f"{path}: skipped {len(here)} {many(len(here), 'damaged record')} ({lost} bytes "
-                f"lost), the first at offset {here[0].offset}. Run `tfrio verify` for a full "
-                "account",
+                f"{path}: skipped {len(here)} {many(len(here), 'damaged record')} ({lost:,} "
+                f"{many(lost, 'byte')} lost), the first at offset {here[0].offset}. "
+                "Run `tfrio verify` for a full account",
                 TfrioWarning,
                 stacklevel=3,
             )
