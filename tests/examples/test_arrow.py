@@ -293,6 +293,9 @@ def test_every_type_an_example_can_hold_comes_in() -> None:
         "ls": pa.array(["a", "bb", ""], pa.large_string()),
         "view": pa.array(["short", "a value longer than twelve bytes", None], pa.string_view()),
         "b": pa.array([b"\x00", b"", b"x"]),
+        "b2": pa.array([b"\x00a", None, b"cd"], pa.binary(2)),
+        "b2s": pa.array([[b"ab", b"cd"], [], [b"ef"]], pa.list_(pa.binary(2))),
+        "b0": pa.array([b"", b"", None], pa.binary(0)),
         "list": pa.array([[1, 2], None, []], pa.list_(pa.int64())),
         "fixed": pa.array([[1.0, 2.0], [3.0, 4.0], None], pa.list_(pa.float32(), 2)),
         "words": pa.array([["a", "b"], [], ["c"]]),
@@ -312,12 +315,18 @@ def test_every_type_an_example_can_hold_comes_in() -> None:
         assert batch["s"].tolist() == [b"a", b"", b"ccc"]
         assert batch["ls"].tolist() == [b"a", b"bb", b""]
         assert batch["view"].tolist() == [b"short", b"a value longer than twelve bytes", b""]
+        assert [batch["b2"][row] for row in (0, 2)] == [b"\x00a", b"cd"]
+        assert batch.present["b2"].tolist() == [True, False, True]
+        assert batch["b2s"].tolist() == [[b"ab", b"cd"], [], [b"ef"]]
+        assert batch["b0"].tolist() == [b"", b"", b""]
         assert batch["list"].tolist() == [[1, 2], [], []]
         assert batch["fixed"][1].tolist() == [3, 4]
         assert batch["words"].tolist() == [[b"a", b"b"], [], [b"c"]]
         assert batch["dict"].tolist() == [b"x", b"y", b"x"]
     (part,) = from_arrow(table.slice(1, 2))
     assert part["u32"].tolist() == [2, 3]
+    assert part["b2"][1] == b"cd"
+    assert part["b2s"].tolist() == [[], [b"ef"]]
     assert part["list"].tolist() == [[], []]
     assert part["words"].tolist() == [[], [b"c"]]
     assert part["s"].tolist() == [b"", b"ccc"]
@@ -364,7 +373,20 @@ def test_structs_become_names_with_a_slash() -> None:
 @pytest.mark.parametrize(
     ("column", "text"),
     [
-        (pa.array([1], pa.timestamp("us")), "column 'x' is of the Arrow type 'tsu:', .*cast it"),
+        (pa.array([1], pa.timestamp("us")), "column 'x' holds timestamps, .*: cast it to int64"),
+        (pa.array([1], pa.timestamp("ns", "UTC")), "holds timestamps"),
+        (pa.array([1], pa.date32()), "holds dates .date32.*cast it to int32"),
+        (pa.array([86_400_000], pa.date64()), "holds dates .date64.*cast it to int64"),
+        (pa.array([1], pa.time32("s")), "holds times of day.*time32 to int32"),
+        (pa.array([1], pa.time64("ns")), "holds times of day.*time64 to int64"),
+        (pa.array([1], pa.duration("s")), "holds durations.*cast it to int64"),
+        (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "holds calendar intervals"),
+        (pa.array([1], pa.decimal128(5, 2)), "holds decimals.*cast it to float64"),
+        (pa.array([[1]], pa.list_view(pa.int64())), "holds list views.*as a list"),
+        (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8())), "holds maps.*two columns"),
+        (pa.array([[{"a": 1}]]), "holds structs inside lists.*for each of their fields"),
+        (pa.array([[]]), "holds lists of nulls without a type.*cast it to a list"),
+        (pa.RunEndEncodedArray.from_arrays([1], [5]), "run-end encoded.*run_end_decode"),
         (pa.array([[1, None]]), "null inside a list"),
         (pa.array([[1, None]], pa.list_(pa.int64(), 2)), "null inside a list"),
     ],

@@ -150,8 +150,8 @@ def from_arrow(source: Any) -> Iterator[Batch]:
 
     Raises:
         UsageError: Not Arrow data.
-        EncodeError: A type that no Example can hold (cast times to int64 first), or two columns
-            of one name.
+        EncodeError: A type that no Example can hold (the error names the cast), or two columns of
+            one name.
     """
     if hasattr(source, "__arrow_c_stream__"):
         arrays = read_stream(source.__arrow_c_stream__())

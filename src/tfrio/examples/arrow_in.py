@@ -28,6 +28,22 @@ _NUMBERS: Final = {
     "l": "<i8",
     "L": "<u8",
 }
+# What no Example can hold, by the start of its format string: in words, and what to do.
+_REFUSED: Final = {
+    "tdD": ("dates (date32)", "cast it to int32, days since 1970"),
+    "tdm": ("dates (date64)", "cast it to int64, milliseconds since 1970"),
+    "tt": ("times of day", "cast time32 to int32 and time64 to int64, or either to string"),
+    "ts": ("timestamps", "cast it to int64, which counts in their unit since 1970"),
+    "tD": ("durations", "cast it to int64, which counts in their unit"),
+    "ti": ("calendar intervals", "give their months, days and nanoseconds as columns of int64"),
+    "d": ("decimals", "cast it to float64, or to string to keep every digit"),
+    "n": ("lists of nulls without a type", "cast it to a list of a type, like list of int64"),
+    "+v": ("list views", "build it anew as a list of the same values"),
+    "+m": ("maps", "give keys and values as two columns of lists"),
+    "+r": ("run-end encoded values", "decode it (pyarrow.compute.run_end_decode)"),
+    "+u": ("unions", "give a column for each type"),
+    "+s": ("structs inside lists", "give a column of lists for each of their fields"),
+}
 _INLINE: Final = 12  # a view of up to this many bytes holds them itself
 
 
@@ -118,10 +134,16 @@ def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
         return _folded(kind.children[0], *_lists(kind, array, name))
     if kind.format.startswith("+w:"):
         return _fixed_lists(kind, array, name, int(kind.format[3:]))
-    raise EncodeError(
-        f"column '{name}' is of the Arrow type {kind.format!r}, which no Example can hold: cast it "
-        "to numbers, text or binary (times to int64) first",
-        feature=name,
+    if kind.format.startswith("w:"):
+        return _fixed_binary(array, int(kind.format[2:]))
+    raise _refusal(kind.format, name)
+
+
+def _refusal(code: str, name: str) -> EncodeError:
+    other = (f"an Arrow type unknown here ({code!r})", "cast it to numbers, text or binary")
+    words, remedy = next((told for key, told in _REFUSED.items() if code.startswith(key)), other)
+    return EncodeError(
+        f"column '{name}' holds {words}, which no Example can hold: {remedy} first", feature=name
     )
 
 
@@ -180,6 +202,11 @@ def _offsets(array: ArrayNode, *, wide: bool) -> Array:
 def _binary(array: ArrayNode, offsets: Array) -> BytesColumn:
     data = copied(array.buffers[2] if len(array.buffers) > 2 else None, np.uint8, int(offsets[-1]))
     return BytesColumn(data, offsets)
+
+
+def _fixed_binary(array: ArrayNode, size: int) -> BytesColumn:
+    bounds = np.arange(array.offset, array.offset + array.length + 1, dtype=np.int64) * size
+    return BytesColumn(copied(array.buffers[1], np.uint8, int(bounds[-1])), bounds)
 
 
 def _viewed(array: ArrayNode) -> BytesColumn:
