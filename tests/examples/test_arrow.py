@@ -361,6 +361,21 @@ def test_byte_strings_keep_their_axes(tmp_path: Path, shape: tuple[int, ...], ab
     ]
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_list_views_lie_anywhere_in_their_values(wide: bool) -> None:
+    made = pa.LargeListViewArray if wide else pa.ListViewArray
+    size = pa.int64() if wide else pa.int32()
+    spans = pa.array([3, 0, 9, 1, 0], size), pa.array([1, 2, 1, 3, 0], size)
+    mask = pa.array([False, False, True, False, False])
+    for values in ([7, 8, 9, 10], [b"a", b"", b"ccc", b"d"], [[1], [], [2, 3], [4]]):
+        column = made.from_arrays(*spans, pa.array([*values, *values, *values]), mask=mask)
+        expected = [values[3:4], values[:2], [], values[1:4], []]
+        for start in (0, 1, 3):
+            (batch,) = from_arrow(pa.table({"x": column}).slice(start))
+            assert batch["x"].tolist() == expected[start:]
+            assert batch.present["x"].tolist() == [i != 2 for i in range(start, 5)]
+
+
 def test_structs_become_names_with_a_slash() -> None:
     column = pa.array([{"a": 1, "b": {"c": 2.5}}, None, {"a": None, "b": None}])
     (batch,) = from_arrow(pa.table({"s": column, "t": [1, 2, 3]}))
@@ -382,7 +397,7 @@ def test_structs_become_names_with_a_slash() -> None:
         (pa.array([1], pa.duration("s")), "holds durations.*cast it to int64"),
         (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "holds calendar intervals"),
         (pa.array([1], pa.decimal128(5, 2)), "holds decimals.*cast it to float64"),
-        (pa.array([[1]], pa.list_view(pa.int64())), "holds list views.*as a list"),
+        (pa.array([[1, None]], pa.list_view(pa.int64())), "null inside a list"),
         (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8())), "holds maps.*two columns"),
         (pa.array([[{"a": 1}]]), "holds structs inside lists.*for each of their fields"),
         (pa.array([[]]), "holds lists of nulls without a type.*cast it to a list"),

@@ -38,7 +38,6 @@ _REFUSED: Final = {
     "ti": ("calendar intervals", "give their months, days and nanoseconds as columns of int64"),
     "d": ("decimals", "cast it to float64, or to string to keep every digit"),
     "n": ("lists of nulls without a type", "cast it to a list of a type, like list of int64"),
-    "+v": ("list views", "build it anew as a list of the same values"),
     "+m": ("maps", "give keys and values as two columns of lists"),
     "+r": ("run-end encoded values", "decode it (pyarrow.compute.run_end_decode)"),
     "+u": ("unions", "give a column for each type"),
@@ -134,6 +133,8 @@ def _column(kind: TypeNode, array: ArrayNode, name: str) -> Any:
         return _folded(kind.children[0], *_lists(kind, array, name))
     if kind.format.startswith("+w:"):
         return _fixed_lists(kind, array, name, int(kind.format[3:]))
+    if kind.format in ("+vl", "+vL"):
+        return _list_views(kind, array, name)
     if kind.format.startswith("w:"):
         return _fixed_binary(array, int(kind.format[2:]))
     raise _refusal(kind.format, name)
@@ -224,6 +225,37 @@ def _viewed(array: ArrayNode) -> BytesColumn:
         source, begin = (view, 4) if size <= _INLINE else (pools[pool], at)
         values.append(source[begin : begin + size].tobytes())
     return BytesColumn.of(values)
+
+
+def _list_views(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
+    """Return lists that lie anywhere in their values, as lists one after another."""
+    dtype = np.int64 if kind.format == "+vL" else np.int32
+    count, child = array.offset + array.length, array.children[0]
+    starts, sizes = (
+        copied(buffer, dtype, count)[array.offset :].astype(np.int64)
+        for buffer in array.buffers[1:3]
+    )
+    order, bounds = _spans(starts, sizes * _valid(array))
+    if not _valid(child)[order].all():
+        raise _null_inside(name)
+    return Ragged(_picked(_column(kind.children[0], child, name), order), bounds)
+
+
+def _spans(starts: Array, sizes: Array) -> tuple[Array, Array]:
+    """Return the positions that spans cover, one span after another, and the bounds of each."""
+    bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes), bounds
+
+
+def _picked(values: Any, order: Array) -> Any:
+    """Return the values at some positions."""
+    if isinstance(values, Ragged):
+        inner, bounds = _spans(values.offsets[:-1][order], values.lengths[order])
+        return Ragged(_picked(values.values, inner), bounds)
+    if isinstance(values, BytesColumn):
+        texts = values.tolist()
+        return BytesColumn.of([texts[i] for i in order.tolist()])
+    return values[order]
 
 
 def _null_inside(name: str) -> EncodeError:
