@@ -48,9 +48,11 @@ class _Commands(click.Group):
     """Commands loaded when asked for, listed in the order of the road a user walks."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands, in the order of the help."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command; None where there is none of this name."""
         if cmd_name not in _COMMANDS:
             return None
         module: Any = importlib.import_module(_COMMANDS[cmd_name])

@@ -31,6 +31,7 @@ class _Pair(click.ParamType):  # type: ignore[type-arg]  # generic only in new r
     name = "X,Y"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return two integers; click shows the error of anything else."""
         if isinstance(value, tuple):
             return value
         parts = str(value).replace("x", ",").split(",")
@@ -49,6 +50,7 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
     name = "N,N,..."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a tuple of floats; click shows the error of anything else."""
         if isinstance(value, tuple):
             return value
         try:
@@ -63,6 +65,7 @@ class _Region(click.ParamType):  # type: ignore[type-arg]
     name = "N,N,N,N|FILE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return four floats, or what the GeoJSON file holds."""
         if not isinstance(value, str):
             return value
         if value.lower().endswith((".json", ".geojson")):

@@ -68,8 +68,13 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
 class Places(Protocol):
     """What can say where a row (or a step of one) came from."""
 
-    def where(self, row: int) -> str: ...
-    def place(self, row: int) -> Mapping[str, Any]: ...
+    def where(self, row: int) -> str:
+        """Say where a row came from, in words."""
+        ...
+
+    def place(self, row: int) -> Mapping[str, Any]:
+        """Return path, record and offset of a row, for the attributes of an error."""
+        ...
 
 
 class _Steps:
