@@ -8,16 +8,16 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrio.compression import detect
 from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
+from tfrio.storage import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from tfrio import _core
 
@@ -92,7 +92,7 @@ def opened(data_path: Any) -> Iterator[Any]:
         yield os.fsdecode(data_path) if isinstance(data_path, bytes) else data_path
 
 
-class PartStream(ABC):
+class PartStream(Closing, ABC):
     """A window that slides over one part of a record file.
 
     Attributes:
@@ -178,17 +178,6 @@ class PartStream(ABC):
         made = RuntimeError(f"{text} {error.message}")
         made.__cause__ = error
         return made
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class _Streamed(PartStream):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from tfrio import _core
 from tfrio.compression.source import usable_threads
@@ -17,10 +17,10 @@ from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import each_source
 from tfrio.records.walk import refill
+from tfrio.storage import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array
@@ -85,7 +85,7 @@ class Chunk:
     origin: Places
 
 
-class Engine:
+class Engine(Closing):
     """Records of some files in order, as chunks of columns.
 
     Args:
@@ -104,17 +104,6 @@ class Engine:
         self._decoder: Any = None
         self._decoder_layout: Layout | None = None
         self._checked = self._warned = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file being read."""

@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -26,11 +26,10 @@ from tfrio.examples.sidecar import load_sidecar
 from tfrio.examples.single import RowByRow, row_decoder
 from tfrio.records.reader import RecordStream
 from tfrio.records.sequence import RecordSequence
-from tfrio.storage import at_fork
+from tfrio.storage import Closing, at_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
 
     from tfrio.examples.columns import Array, Batch
     from tfrio.examples.schema import SchemaLike
@@ -76,7 +75,7 @@ def open(  # noqa: A001 - the verb of the domain: tfrio.open
     return ExampleSequence(records, schema=bound, features=features)
 
 
-class ExampleSequence(Sequence[dict[str, Any]]):
+class ExampleSequence(Closing, Sequence[dict[str, Any]]):
     """The rows of record files: ``len(ds)``, ``ds[5]``, ``ds[-1]``, ``ds[2:9]``, ``ds[[9, 2]]``.
 
     Args:
@@ -176,17 +175,6 @@ class ExampleSequence(Sequence[dict[str, Any]]):
     def close(self) -> None:
         """Release the handles of all files."""
         self.records.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _numbers(self, which: slice | Sequence[int] | Array) -> Array:
         if isinstance(which, slice):
