@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import FrameType, ModuleType
 
 __all__ = [
     "CompressedDataError",
@@ -38,6 +38,7 @@ __all__ = [
     "many",
     "precede",
     "require",
+    "warn_user",
 ]
 
 
@@ -52,6 +53,25 @@ class UnclosedWriterWarning(TfrioWarning, ResourceWarning):
 if not sys.warnoptions:
     # Python hides a ResourceWarning by default, but here records are lost.
     warnings.simplefilter("default", UnclosedWriterWarning)
+
+
+# Whose frames are nobody's own code: this package, its stand-in for another, what calls them.
+_MACHINERY = frozenset({"tfrio", "tfrecord", "torch", "torchdata", "concurrent", "threading"})
+
+
+def warn_user(text: str, category: type[Warning] = TfrioWarning) -> None:
+    """Warn, naming the user's own line, however deep inside the package the reason lies.
+
+    Args:
+        text: What the user should know, and what to do.
+        category: The class of the warning.
+    """
+    level = 1
+    frame: FrameType | None = sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        level, frame = level + 1, frame.f_back
+    # Where no frame is the user's, as on a thread, Python names none.
+    warnings.warn(text, category, stacklevel=level)
 
 
 class TfrioError(Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from tfrio.compat._index import read_offsets
 from tfrio.compat._stream import Part, as_runtime_error, rewind
 from tfrio.compat.iterator_utils import draws
-from tfrio.errors import NotTFRecordError, TfrioWarning
+from tfrio.errors import NotTFRecordError, warn_user
 from tfrio.records.access import RecordFile
 from tfrio.records.index import build_index
 
@@ -134,11 +133,9 @@ def planned_parts(
         return _walked_part(source, compression, which)
     offsets, gaps = read_offsets(index_path)
     if gaps:
-        warnings.warn(
+        warn_user(
             f"{index_path}: the index leaves out bytes between its records; records that it does "
-            "not list are read too. Make it anew with tfrecord2idx",
-            TfrioWarning,
-            stacklevel=4,
+            "not list are read too. Make it anew with tfrecord2idx"
         )
     if which is not None:
         return _shard_part(len(offsets), offsets.__getitem__, which)

@@ -7,12 +7,13 @@ gives the order it always gave. A ``generator`` argument takes the place of the 
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from tfrio.errors import warn_user
 
 __all__ = ["cycle", "sample_iterators", "shuffle_iterator"]
 
@@ -159,9 +160,9 @@ def shuffle_iterator(
     source = iter(iterator)
     queue = list(itertools.islice(source, queue_size))
     if len(queue) < queue_size:
-        warnings.warn(
+        warn_user(
             f"Number of elements in the iterator is less than the queue size (N={queue_size}).",
-            stacklevel=2,
+            UserWarning,
         )
     while queue:
         # The draw comes before the pull: a source that draws too sees the same numbers as ever.

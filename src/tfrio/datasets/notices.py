@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.errors import TfrioWarning
+from tfrio.errors import warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,14 +31,9 @@ __all__ = [
 ]
 
 
-def _warn(text: str) -> None:
-    # The user's line is far away, behind iterators and loaders: any level is as good.
-    warnings.warn(text, TfrioWarning, stacklevel=3)
-
-
 def same_epoch_again(epoch: int) -> None:
     """Say that ``set_epoch`` was probably forgotten."""
-    _warn(
+    warn_user(
         f"epoch {epoch} is read once more in the same order: call set_epoch before each pass, or "
         "use the dataset's own loader()"
     )
@@ -47,13 +41,13 @@ def same_epoch_again(epoch: int) -> None:
 
 def no_seed() -> None:
     """Say that ranks shuffle without a seed of the user's."""
-    _warn("shuffle without a seed: every rank uses seed 0, so that they agree")
+    warn_user("shuffle without a seed: every rank uses seed 0, so that they agree")
 
 
 def no_batches(whole: Plan, rank: int) -> None:
     """Say that ``drop_last`` leaves a rank nothing."""
     if whole.drop_last and not whole.length and len(whole.share) > whole.skip:
-        _warn(
+        warn_user(
             f"rank {rank}: 0 batches, as its {len(whole.share)} records do not fill one of "
             f"{whole.batch} and drop_last is set"
         )
@@ -84,7 +78,7 @@ def local_shuffle(sample: Batch, window: int, total: int) -> None:
     for name, column in sample.items():
         single = isinstance(column, np.ndarray) and column.size == sample.rows > 2
         if single and column.dtype.kind == "i" and looks_sorted(column.ravel()):
-            _warn(
+            warn_user(
                 f"the records look sorted by '{name}', and the shuffle mixes only {window} "
                 f'neighbours of {total}: batches will be nearly pure. Use shuffle="full", a larger '
                 "window, or write the records in random order"
@@ -96,7 +90,7 @@ def broken_file(damages: Sequence[Damage]) -> None:
     """Say that a file has places where no record can be found."""
     if damages:
         lost = sum(damage.lost for damage in damages)
-        _warn(
+        warn_user(
             f"{damages[0].path}: left out {len(damages)} damaged places ({lost} bytes), the first "
             f"at offset {damages[0].offset}. Run `tfrio verify` for a full account"
         )
@@ -105,7 +99,7 @@ def broken_file(damages: Sequence[Damage]) -> None:
 def left_out(epoch: int, damages: Sequence[Damage]) -> None:
     """Say that damaged records were left out of an epoch."""
     if damages:
-        _warn(
+        warn_user(
             f"epoch {epoch}: left out {len(damages)} damaged records, the first is record "
             f"{damages[0].record} of {damages[0].path}. Run `tfrio verify` for a full account"
         )
@@ -123,7 +117,7 @@ def other_counts(promised: Sequence[int], files: Sequence[RecordSource]) -> None
     ]
     if wrong:
         first, count = wrong[0]
-        _warn(
+        warn_user(
             f"{first.path}: holds {first.count} records, dataset_info.json says {count} "
             f"({len(wrong)} of {len(files)} files differ). Fetch it anew, or mend the description"
         )
@@ -133,7 +127,7 @@ def idle_ranks(files: int, world_size: int) -> None:
     """Say which ranks get no file, where whole files are dealt."""
     if files < world_size:
         idle = ",".join(map(str, range(files, world_size)))
-        _warn(
+        warn_user(
             f"{world_size} ranks, {files} files: ranks {idle} idle. "
             'shard_by="records" gives every rank its share'
         )

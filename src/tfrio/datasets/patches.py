@@ -5,7 +5,6 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,7 @@ import torch
 
 from tfrio.datasets.tensors import TensorBatch, TensorMaker
 from tfrio.datasets.torch_data import TFRecordDataset
-from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning, UsageError
+from tfrio.errors import MissingFeatureError, SchemaError, UsageError, warn_user
 from tfrio.examples.schema import Feature, Schema
 
 if TYPE_CHECKING:
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
     from tfrio.datasets.order import Int64
-    from tfrio.datasets.plan import Uneven
+    from tfrio.datasets.plan import Plan, Uneven
     from tfrio.datasets.reader import Chunk
     from tfrio.datasets.setup import Index, ShuffleLike
+    from tfrio.datasets.state import Progress
     from tfrio.types import Affine6, Shape
 
 __all__ = ["BandLayout", "PatchDataset", "PatchLayout", "predictions"]
@@ -127,12 +127,14 @@ class PatchLayout:
 class PatchMaker(TensorMaker):
     """Make batches of patches from decoded features (see ``PatchDataset``)."""
 
-    def __init__(self, layout: PatchLayout, schema: Schema, starts: Int64, view: _View) -> None:
+    def __init__(
+        self, layout: PatchLayout, schema: Schema, starts: Int64, *, view: _View, nans: _NanNote
+    ) -> None:
         super().__init__(schema, ragged="lists", marks=view.marks)
         self._layout = layout
         self._starts = starts
         self._view = view
-        self._warned = False
+        self._nans = nans
 
     def _columns(self, chunk: Chunk) -> dict[str, Any]:
         layout, view = self._layout, self._view
@@ -198,16 +200,12 @@ class PatchMaker(TensorMaker):
         return valid
 
     def _count_nans(self, bad: NDArray[np.bool_]) -> None:
-        if self._warned or self._view.nan_to is not None or not bad.any():
-            return
-        self._warned = True
-        share = 100 * bad.mean()
-        warnings.warn(
-            f"NaN in the image: {int(bad.sum())} values ({share:.1f} %) of a batch; the mask marks "
-            "them. Give nan_to=0 to replace them",
-            TfrioWarning,
-            stacklevel=2,
-        )
+        if self._view.nan_to is None and self._nans.text is None and bad.any():
+            share = 100 * bad.mean()
+            self._nans.text = (
+                f"NaN in the image: {int(bad.sum())} values ({share:.1f} %) of a batch; the mask "
+                "marks them. Give nan_to=0 to replace them"
+            )
 
     def _normalise(self, image: NDArray[np.float32], mask: NDArray[np.bool_]) -> None:
         scale = self._view.scale
@@ -227,6 +225,14 @@ class PatchMaker(TensorMaker):
         rows = slice(margin.height, stored.height - margin.height)
         columns = slice(margin.width, stored.width - margin.width)
         return np.ascontiguousarray(values[..., rows, columns])
+
+
+@dataclass(slots=True)
+class _NanNote:
+    """What to say of NaN, once: found where batches are decoded, said where they are taken."""
+
+    text: str | None = None
+    said: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +350,7 @@ class PatchDataset(TFRecordDataset):
             crop=crop,
             marks=uneven == "pad",
         )
+        self._nans = _NanNote()
 
     @staticmethod
     def read_layout(
@@ -377,7 +384,14 @@ class PatchDataset(TFRecordDataset):
         if self.layout.first is not None:
             first = dict(zip(self.layout.paths, self.layout.first.tolist(), strict=True))
             starts = np.array([first[path] for path in self._open().paths], np.int64)
-        return PatchMaker(self.layout, self._schema, starts, self._view)
+        return PatchMaker(self.layout, self._schema, starts, view=self._view, nans=self._nans)
+
+    def _pass(self, progress: Progress, whole: Plan) -> Iterator[Any]:
+        for item in super()._pass(progress, whole):
+            if self._nans.text is not None and not self._nans.said:
+                self._nans.said = True
+                warn_user(self._nans.text)
+            yield item
 
 
 def _label_dtype(label: BandLayout | None, asked: str | None) -> str | None:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfrio import _core
 from tfrio.compression.source import usable_threads
-from tfrio.errors import DecodeError, TfrioError, UsageError
+from tfrio.errors import DecodeError, TfrioError, UsageError, warn_user
 from tfrio.examples.faults import decode_error
 from tfrio.examples.infer import NATIVE_UTF8, payload_fault, sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
-from tfrio.examples.notice import warn_user
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
 from tfrio.records.reader import RecordStream

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tfrio.errors import EncodeError
+from tfrio.errors import EncodeError, warn_user
 from tfrio.examples.columns import Array, BytesColumn
-from tfrio.examples.notice import warn_user
 
 if TYPE_CHECKING:
     from tfrio.examples.schema import Kind

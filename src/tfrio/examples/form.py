@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tfrio.errors import FeatureKindError, MissingFeatureError, TfrioError
+from tfrio.errors import FeatureKindError, MissingFeatureError, TfrioError, warn_user
 from tfrio.examples.layout import KIND_NAMES, Layout, stored_name
-from tfrio.examples.notice import warn_user
 from tfrio.examples.observe import Observation, Seen
 from tfrio.examples.schema import Feature, Kind, Place, Schema
 

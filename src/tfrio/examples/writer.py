@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
-from tfrio.errors import EncodeError, UsageError
+from tfrio.errors import EncodeError, UsageError, warn_user
 from tfrio.examples.batches import BatchEncoder
 from tfrio.examples.encode import RowEncoder
 from tfrio.examples.infer import Utf8
-from tfrio.examples.notice import warn_user
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import noted_schema, save_sidecar

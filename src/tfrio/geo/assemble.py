@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tfrio.errors import TfrioWarning, UsageError
+from tfrio.errors import UsageError, warn_user
 from tfrio.geo.assemble_area import pixel_area
 from tfrio.geo.assemble_bands import known_dtype
 from tfrio.geo.assemble_blend import Blend
@@ -277,19 +276,15 @@ def _pairs(
 def _warn(path: str, image: Image, tally: Tally) -> None:
     """Warn before the file gets its name."""
     if tally.clashes:
-        warnings.warn(
+        warn_user(
             f"{path}: nodata {image.nodata} is also the value of {tally.clashes:,} valid pixels, "
-            "which readers will take as missing. Pass another nodata=",
-            TfrioWarning,
-            stacklevel=4,
+            "which readers will take as missing. Pass another nodata="
         )
     if tally.filled:
-        warnings.warn(
+        warn_user(
             f"{path}: nodata {image.nodata} is the value of {tally.filled:,} predicted pixels. "
             "Nothing tells which pixels the export masked, so all of these count as masked: pass "
-            "another nodata= if that is a valid value, or give the manifest of the export",
-            TfrioWarning,
-            stacklevel=4,
+            "another nodata= if that is a valid value, or give the manifest of the export"
         )
 
 
@@ -308,7 +303,7 @@ def _warn_of_palette(path: str, look: RasterLook) -> None:
         )
     else:
         return
-    warnings.warn(f"{path}: {lost}", TfrioWarning, stacklevel=4)
+    warn_user(f"{path}: {lost}")
 
 
 def _report(

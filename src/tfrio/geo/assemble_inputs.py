@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import GeoError, TfrioWarning
+from tfrio.errors import GeoError, warn_user
 from tfrio.examples.decode import read
 from tfrio.geo.assemble_check import score_order, score_orientations, tells_nothing
 from tfrio.geo.assemble_files import list_shards
@@ -132,9 +131,7 @@ def _tell(part: Part, what: str, rule: CheckRule) -> None:
             'check="warn", which writes all the same',
             path=path,
         )
-    warnings.warn(
-        f'{path}: {what}, or pass check="off" if they are right', TfrioWarning, stacklevel=4
-    )
+    warn_user(f'{path}: {what}, or pass check="off" if they are right')
 
 
 def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tfrio import storage
-from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.errors import GeoError, UsageError, warn_user
 from tfrio.examples.infer import infer_schema
 from tfrio.geo.mixer import read_mixer
 from tfrio.geo.naming import ExportNames, group_exports, parse_shard_name
@@ -148,11 +147,9 @@ def _warn_of_names(uris: Sequence[str]) -> None:
     """Warn of names that the service takes for single images instead of shards of one."""
     odd = [uri for uri in uris if not uri.lower().endswith((".tfrecord", "tfrecord.gz"))]
     if odd:
-        warnings.warn(
+        warn_user(
             f"{odd[0]}: Earth Engine takes files as shards of one image only where a name ends in "
-            ".tfrecord or tfrecord.gz. Rename it before the upload",
-            TfrioWarning,
-            stacklevel=4,
+            ".tfrecord or tfrecord.gz. Rename it before the upload"
         )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import warnings
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.errors import GeoError, UsageError, warn_user
 from tfrio.geo.grid import PatchGrid, margin_of
 from tfrio.geo.journal import (
     check_free,
@@ -239,7 +238,7 @@ class _Plan:
             remove(job.result_name(shard))
         notes += notes_of(job, seen)
         for note in notes:
-            warnings.warn(note, TfrioWarning, stacklevel=5)
+            warn_user(note)
         grid = job.patches.grid
         return ExportReport(
             shards=tuple(names.all_shards),

@@ -6,7 +6,6 @@ import contextlib
 import mmap
 import os
 import threading
-import warnings
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -15,14 +14,7 @@ import numpy as np
 from tfrio import _core
 from tfrio.compression.blocks import parse_header
 from tfrio.compression.inflate import inflate_block
-from tfrio.errors import (
-    CorruptRecordError,
-    IndexFileError,
-    TfrioWarning,
-    UsageError,
-    from_fault,
-    many,
-)
+from tfrio.errors import CorruptRecordError, IndexFileError, UsageError, from_fault, many, warn_user
 from tfrio.records.index import RecordIndex, build_index
 from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
@@ -67,11 +59,9 @@ def find_index(path: PathLike, choice: IndexChoice = "auto") -> RecordIndex:
     refuse_stream(path, "access by record number")
     index = _find_index(path, choice)
     if index.partial:
-        warnings.warn(
+        warn_user(
             f"{os.fspath(path)}: its index leaves damaged records out; {index.count} "
-            f"{many(index.count, 'record')} can be read. Run `tfrio verify` for a full account",
-            TfrioWarning,
-            stacklevel=3,
+            f"{many(index.count, 'record')} can be read. Run `tfrio verify` for a full account"
         )
     return index
 
@@ -87,12 +77,12 @@ def _find_index(path: PathLike, choice: IndexChoice) -> RecordIndex:
         except FileNotFoundError:
             continue
         except IndexFileError as error:
-            warnings.warn(f"{error}; made again", TfrioWarning, stacklevel=4)
+            warn_user(f"{error}; made again")
     index = build_index(path, verify=False)
     try:
         save_index(index, path)
     except OSError as error:
-        warnings.warn(f"the index of {path} cannot be kept: {error}", TfrioWarning, stacklevel=4)
+        warn_user(f"the index of {path} cannot be kept: {error}")
     return index
 
 

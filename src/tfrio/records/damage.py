@@ -7,7 +7,6 @@ here.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -19,10 +18,10 @@ from tfrio.errors import (
     FileCutError,
     NotTFRecordError,
     StoredDataError,
-    TfrioWarning,
     UsageError,
     from_fault,
     many,
+    warn_user,
 )
 from tfrio.records.sniff import sniff
 
@@ -199,12 +198,10 @@ class DamagePolicy:
         self._file_start = len(self.report.damages)
         if here and self.mode == "skip":
             lost = sum(d.lost for d in here)
-            warnings.warn(
+            warn_user(
                 f"{path}: skipped {len(here)} {many(len(here), 'damaged record')} ({lost:,} "
                 f"{many(lost, 'byte')} lost), the first at offset {here[0].offset}. "
-                "Run `tfrio verify` for a full account",
-                TfrioWarning,
-                stacklevel=3,
+                "Run `tfrio verify` for a full account"
             )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tfrio.compression import open_chunks
 from tfrio.compression.detect import HEAD_BYTES, header_length
-from tfrio.errors import CompressedDataError, TfrioWarning, UsageError
+from tfrio.errors import CompressedDataError, UsageError, warn_user
 from tfrio.records.names import (
     SIDECAR,
     ShardGap,
@@ -229,7 +228,7 @@ def expand(paths: PathsLike, *, split: str | None = None) -> list[str]:
     named = {_text(path) for path in _several(paths)}
     found = [file for file in files if file not in named and parse_name(file)]
     for gap in gaps_beside(found):
-        warnings.warn(f"{gap.message}. Reading goes on without", TfrioWarning, stacklevel=2)
+        warn_user(f"{gap.message}. Reading goes on without")
     return list(files)
 
 

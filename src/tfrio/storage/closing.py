@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Self
 
-from tfrio.errors import UnclosedWriterWarning, many
+from tfrio.errors import UnclosedWriterWarning, many, warn_user
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,11 +33,10 @@ class Closing:
             records: How many records it was given.
         """
         self.abort()
-        warnings.warn(
+        warn_user(
             f"{path}: a writer was never closed: what was not flushed of its {records} "
             f"{many(records, 'record')} is given up. Use `with`, or call close()",
             UnclosedWriterWarning,
-            stacklevel=3,
         )
 
     def __enter__(self) -> Self:

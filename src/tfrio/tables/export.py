@@ -7,7 +7,6 @@ are flattened row by row. The manifest beside the file keeps what this loses.
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import EncodeError, GeoError, TfrioWarning, UsageError
+from tfrio.errors import EncodeError, GeoError, UsageError, warn_user
 from tfrio.examples.columns import Batch, Ragged
 from tfrio.examples.writer import Writer
 from tfrio.tables.cells import Cells, changed, filled, stored
@@ -265,18 +264,14 @@ class _Export:
     def warn(self) -> None:
         """Warn about what was lost, while nothing bears its final name yet."""
         if self._table.geometry and self._xy is None:
-            warnings.warn(
+            warn_user(
                 f"{self._table.path}: geometry dropped, because TFRecord tables have none. Pass "
-                'xy=("longitude", "latitude") to keep points as two columns',
-                TfrioWarning,
-                stacklevel=3,
+                'xy=("longitude", "latitude") to keep points as two columns'
             )
         for name, count in self.rounded.items():
-            warnings.warn(
+            warn_user(
                 f"{self._table.path}: float32 changed {count:,} whole numbers of column '{name}'. "
-                f"Store them exactly with types={{'{name}': 'int64'}} or dtype='native'",
-                TfrioWarning,
-                stacklevel=3,
+                f"Store them exactly with types={{'{name}': 'int64'}} or dtype='native'"
             )
 
     def columns(self) -> list[ColumnRow]:

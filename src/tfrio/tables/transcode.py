@@ -7,13 +7,12 @@ features stand in the first record, so that records come back byte for byte.
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrio import storage
 from tfrio.compression import DEFAULT_LEVEL
-from tfrio.errors import SchemaError, TfrioWarning, UsageError, require
+from tfrio.errors import SchemaError, UsageError, require, warn_user
 from tfrio.examples.arrow import from_arrow
 from tfrio.examples.arrow_c import LIST, PLACE
 from tfrio.examples.writer import Writer
@@ -163,11 +162,9 @@ def _from_records(
     for name in kindless & set(schema):
         if schema[name].place == "list" and form != "npz":
             continue  # Arrow has lists of nothing
-        warnings.warn(
+        warn_user(
             f"feature '{name}' is named without a kind in some records; it becomes null, and "
-            "absent on the way back",
-            TfrioWarning,
-            stacklevel=4,
+            "absent on the way back"
         )
     if form == "npz":
         return write_archive(files, target, schema, batch_size or rows_per_batch(schema))
