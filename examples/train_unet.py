@@ -1,6 +1,6 @@
 """Train a small U-Net on patches of a real Sentinel-2 scene and bring the map back.
 
-    pip install 'tfrio[torch,demo]'
+    pip install 'tfrio[torch,demo,xarray]'
     python examples/train_unet.py unet-out
 
 The scene comes with the package spyndex. Its georeference is nominal. The label is made from the
@@ -20,7 +20,7 @@ from torch.nn import functional
 
 import tfrio
 from tfrio.cli.demo.scene import load_scene, write_scene
-from tfrio.torch import PatchDataset, predictions
+from tfrio.torch import predictions
 
 CLASSES = ("masked", "bare or water", "sparse", "dense")
 BANDS = ["B2", "B3", "B4", "B8"]
@@ -84,8 +84,8 @@ def export(folder: Path) -> str:
 
 def train(prefix: str, epochs: int) -> UNet:
     """Train on 80 % of the patches, report the accuracy on the others."""
-    patches = PatchDataset(
-        prefix, bands=BANDS, label="label", normalize=True, batch_size=4, shuffle=True, seed=1
+    patches = tfrio.geo.open_export(prefix).tfrio.patches(
+        bands=BANDS, label="label", normalize=True, batch_size=4, shuffle=True, seed=1
     )
     learn, check = patches.split([0.8, 0.2], seed=1)
     model = UNet(len(BANDS), len(CLASSES))
@@ -114,7 +114,7 @@ def train(prefix: str, epochs: int) -> UNet:
 def predict(model: UNet, prefix: str, folder: Path) -> None:
     """Write the predicted classes as TFRecord and place them on the map."""
     model.eval()
-    patches = PatchDataset(prefix, bands=BANDS, normalize=True, batch_size=8)
+    patches = tfrio.geo.open_export(prefix).tfrio.patches(bands=BANDS, normalize=True, batch_size=8)
     results = predictions(lambda image: {"class": model(image).argmax(1)}, patches)
     tfrio.geo.write_predictions(folder / "prediction.tfrecord.gz", results, mixer=prefix)
     report = tfrio.geo.import_image(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rasterio.transform import Affine
 from torch.utils.data import DataLoader
 
 import tfrio
-from tfrio.errors import GeoError, UsageError
+from tfrio.errors import GeoError, TfrioWarning, UsageError
 from tfrio.torch import PatchDataset, predictions, read_patch_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -86,12 +87,57 @@ def test_the_array_of_an_export_is_a_dataset_of_its_patches(scene, tmp_path):
     assert np.array_equal(inner[first["mask"][1, 2:7, 1:8]].numpy(), cut.values.ravel())
 
 
-def test_an_array_that_is_no_whole_export_is_refused(scene, tmp_path):
+def flipped(batch):
+    return {**batch, "image": batch["image"].flip(-1)}
+
+
+def test_one_call_leads_from_the_export_to_its_patches(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    options = {
+        "bands": ["class", "red"],
+        "label": "class",
+        "label_dtype": "int16",
+        "normalize": {"class": (1.0, 2.0), "red": (0.0, 4.0)},
+        "augment": flipped,
+        "crop": True,
+        "batch_size": 3,
+        "shuffle": True,
+        "seed": 5,
+    }
+    wanted = list(PatchDataset(prefix, **options))
+    data = tfrio.geo.open_export(prefix).tfrio.patches(**options)
+    assert type(data) is PatchDataset
+    for batch, other in zip(data, wanted, strict=True):
+        assert list(batch) == list(other)
+        assert all(torch.equal(batch[name], other[name]) for name in batch)
+    loader = data.loader(num_workers=2)
+    assert sorted(int(i) for batch in loader for i in batch["index"]) == list(range(16))
+    assert "label" in inspect.signature(tfrio.geo.open_export(prefix).tfrio.patches).parameters
+
+
+@pytest.mark.parametrize(
+    ("chosen", "bands"),
+    [
+        (lambda prefix: tfrio.geo.open_export(prefix, bands=["class", "red"]), ["class", "red"]),
+        (lambda prefix: tfrio.geo.open_export(prefix, bands=["class"]), ["class"]),
+        (lambda prefix: tfrio.geo.open_export(prefix).sel(band=["class"]), ["class"]),
+        (lambda prefix: tfrio.geo.open_export(prefix).sel(band="red"), ["red"]),
+        (lambda prefix: tfrio.geo.open_export(prefix, north_up=True), ["red", "class"]),
+    ],
+)
+def test_bands_chosen_in_the_array_are_those_of_its_patches(scene, tmp_path, chosen, bands):
+    prefix = export(scene, tmp_path)
+    data = chosen(prefix).tfrio.patches()
+    wanted = PatchDataset(prefix, bands=bands)
+    assert torch.equal(next(iter(data))["image"], next(iter(wanted))["image"])
+
+
+def test_an_array_that_is_a_cut_of_an_export_is_refused(scene, tmp_path):
     prefix = export(scene, tmp_path)
     array = tfrio.geo.open_export(prefix)
-    for part in (array.sel(band="red"), array[:, 5:]):
-        with pytest.raises(UsageError, match=r"part of the export .* choose bands with bands="):
-            PatchDataset(part)
+    for part in (array[:, 5:], array[..., ::2], array.sel(band="red")[3]):
+        with pytest.raises(UsageError, match=r"part of the export .* rows and columns"):
+            part.tfrio.patches()
     records = list((tmp_path / "export").glob("*.gz"))
     for other in (array + 1, tfrio.geo.open_export(prefix, records)):
         with pytest.raises(UsageError, match="give the prefix of the export"):
@@ -150,13 +196,81 @@ def test_a_lost_shard_and_a_wrong_prefix_are_told(scene, tmp_path):
     with pytest.raises(UsageError, match="no shards of split 'train'"):
         PatchDataset(prefix, split="train")
     sorted((tmp_path / "export").glob("*.tfrecord.gz"))[1].unlink()
-    with pytest.raises((GeoError, FileNotFoundError, UsageError), match="00001"):
+    with pytest.raises(GeoError, match=r"1 of \d shards are missing: scene-00001.*partial=True"):
         PatchDataset(prefix)
     Path(f"{prefix}-manifest.json").unlink()
-    with pytest.raises(GeoError, match="00001"):
+    with pytest.raises(GeoError, match=r"shard 00001 missing.*partial=True"):
         PatchDataset(prefix, kernel=KERNEL)
     with pytest.raises(UsageError, match="only a manifest tells splits"):
         PatchDataset(prefix, split="train")
+
+
+def by_index(data):
+    """Return the rows of the batches of a dataset by patch index."""
+    rows = {}
+    for batch in data:
+        for row, patch in enumerate(batch["index"].tolist()):
+            rows[patch] = {name: value[row] for name, value in batch.items()}
+    return rows
+
+
+@pytest.mark.filterwarnings("ignore:.*missing shard")
+@pytest.mark.parametrize("manifest", [True, False])
+@pytest.mark.parametrize("keep", [[0], [5], [1, 3], [0, 7]])
+def test_the_shards_that_are_here_are_a_dataset(scene, tmp_path, manifest, keep):
+    prefix = export(scene, tmp_path, max_file_size=2100)
+    whole = by_index(PatchDataset(prefix, kernel=KERNEL))
+    shards = sorted((tmp_path / "export").glob("*.tfrecord.gz"))
+    counts = [tfrio.count(shard).records for shard in shards]
+    held = [p for n in keep for p in range(sum(counts[:n]), sum(counts[: n + 1]))]
+    for number, shard in enumerate(shards):
+        if number not in keep:
+            shard.unlink()
+    if not manifest:
+        Path(f"{prefix}-manifest.json").unlink()
+    data = PatchDataset(prefix, kernel=KERNEL, partial=True)
+    for found in (data, tfrio.geo.open_export(prefix, partial=True).tfrio.patches(kernel=KERNEL)):
+        rows = by_index(found)
+        assert sorted(rows) == held
+        for patch, row in rows.items():
+            assert torch.equal(row["image"], whole[patch]["image"])
+            assert torch.equal(row["transform"], whole[patch]["transform"])
+            assert (row["row"], row["col"]) == divmod(patch, 4)
+    assert [len(part) for part in data.split([0.5, 0.5], seed=0)]
+
+
+@pytest.mark.filterwarnings("ignore:.*missing shard")
+def test_a_shard_that_may_lie_anywhere_still_gives_its_patches(scene, tmp_path):
+    prefix = export(scene, tmp_path, max_file_size=2100)
+    Path(f"{prefix}-manifest.json").unlink()
+    shards = sorted((tmp_path / "export").glob("*.tfrecord.gz"))
+    alone = shards.pop(1)  # the second of eight, or of two
+    for shard in shards:
+        shard.unlink()
+    with pytest.warns(TfrioWarning, match="index, row and col of its patches are -1"):
+        data = PatchDataset(prefix, kernel=KERNEL, partial=True)
+    (batch,) = data
+    assert len(batch["image"]) == tfrio.count(alone).records
+    assert batch["index"].unique().tolist() == batch["row"].unique().tolist() == [-1]
+    assert batch["transform"].isnan().all()
+
+
+def test_a_lost_last_shard_is_found_by_the_mixers_count(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    Path(f"{prefix}-manifest.json").unlink()
+    max((tmp_path / "export").glob("*.tfrecord.gz")).unlink()
+    with pytest.raises(GeoError, match=r"hold \d+ patches, its side files say 16.*partial=True"):
+        len(PatchDataset(prefix, kernel=KERNEL))
+    assert len(by_index(PatchDataset(prefix, kernel=KERNEL, partial=True))) > 1
+
+
+def test_the_only_shard_of_earth_engine_needs_no_option(scene, tmp_path):
+    prefix = export(scene, tmp_path, max_file_size=1 << 20)
+    (shard,) = (tmp_path / "export").glob("*.tfrecord.gz")
+    shard.rename(f"{prefix}.tfrecord.gz")
+    Path(f"{prefix}-manifest.json").unlink()
+    for where in (prefix, f"{prefix}-mixer.json"):
+        assert sorted(by_index(PatchDataset(where, kernel=KERNEL))) == list(range(16))
 
 
 @pytest.mark.filterwarnings("ignore:.*missing shard")
@@ -164,8 +278,12 @@ def test_real_shard_of_earth_engine(shared, tmp_path):
     folder = shared / "data" / "ee" / "phen_asynch"
     shutil.copytree(folder, tmp_path / "ee")
     mixer = next((tmp_path / "ee").glob("*mixer.json"))
-    with pytest.raises(GeoError, match="shard 00000"):
+    with pytest.raises(GeoError, match=r"shard 00000.*partial=True"):
         PatchDataset(mixer)
+    (batch,) = PatchDataset(mixer, partial=True, bands=["sin_1", "constant"], label="cos_1")
+    assert batch["image"].shape == (2, 2, 316, 316)
+    assert batch["index"].tolist() == [10, 11]
+    assert (batch["row"].tolist(), batch["col"].tolist()) == ([3, 3], [1, 2])
 
 
 @pytest.mark.slow

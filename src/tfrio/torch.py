@@ -6,13 +6,15 @@ datasets meet: what a manifest or mixer says becomes a layout of patches.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from functools import partial as bound
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.errors import UsageError, require
+from tfrio import storage
+from tfrio.errors import GeoError, UsageError, require, warn_user
 
 require("torch", extra="torch")
 
@@ -20,7 +22,8 @@ from tfrio.datasets import patches  # noqa: E402
 from tfrio.datasets.episodes import EpisodeDataset  # noqa: E402
 from tfrio.datasets.loader import Loader  # noqa: E402
 from tfrio.datasets.mixing import mix  # noqa: E402
-from tfrio.datasets.patches import BandLayout, PatchLayout, predictions  # noqa: E402
+from tfrio.datasets.patch_layout import BandLayout, PatchLayout  # noqa: E402
+from tfrio.datasets.patches import predictions  # noqa: E402
 from tfrio.datasets.split import spatial_blocks  # noqa: E402
 from tfrio.datasets.state import merge_states  # noqa: E402
 from tfrio.datasets.tensors import TensorBatch  # noqa: E402
@@ -28,8 +31,10 @@ from tfrio.datasets.torch_data import TFRecordDataset, TFRecordMapDataset  # noq
 from tfrio.examples.infer import sample_stream  # noqa: E402
 from tfrio.geo.assemble_files import find_files  # noqa: E402
 from tfrio.geo.assemble_layout import read_layout  # noqa: E402
+from tfrio.geo.assemble_order import first_records  # noqa: E402
 from tfrio.geo.assemble_target import Target, target_of  # noqa: E402
 from tfrio.geo.grid import margin_of  # noqa: E402
+from tfrio.records.access import RecordFile  # noqa: E402
 from tfrio.records.names import base_name  # noqa: E402
 from tfrio.records.reader import RecordStream  # noqa: E402
 from tfrio.types import XY, Shape  # noqa: E402
@@ -41,8 +46,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xarray import DataArray
 
+    from tfrio.datasets.setup import Index
     from tfrio.examples.observe import Seen
-    from tfrio.geo.manifest import BandRow, Manifest
+    from tfrio.geo.assemble_files import PredictionFile
+    from tfrio.geo.manifest import BandRow, Manifest, ShardRow
 
 __all__ = [
     "EpisodeDataset",
@@ -68,10 +75,15 @@ class PatchDataset(patches.PatchDataset):
 
     @staticmethod
     def read_layout(
-        export: str | Path | DataArray, kernel: tuple[int, int] | None, split: str | None
+        export: str | Path | DataArray,
+        *,
+        kernel: tuple[int, int] | None,
+        split: str | None,
+        partial: bool,
+        index: Index,
     ) -> PatchLayout:
         """Read the layout of an export from its side files (see ``read_patch_layout``)."""
-        return read_patch_layout(export, kernel=kernel, split=split)
+        return read_patch_layout(export, kernel=kernel, split=split, partial=partial, index=index)
 
 
 def read_patch_layout(
@@ -79,6 +91,8 @@ def read_patch_layout(
     *,
     kernel: tuple[int, int] | None = None,
     split: str | None = None,
+    partial: bool = False,
+    index: Index = "auto",
 ) -> PatchLayout:
     """Read the layout of an image export.
 
@@ -87,23 +101,30 @@ def read_patch_layout(
             ``tfrio.geo.open_export`` made of it.
         kernel: Kernel (x, y) where no manifest tells it; None infers it from the patches' size.
         split: Split whose shards are wanted, where the export divided its patches.
+        partial: Take the shards that are here, where others are missing.
+        index: How the records of an incomplete export without manifest are counted.
 
     Returns:
         The layout.
 
     Raises:
         GeoError: No export is found, shards are missing, or the kernel cannot be inferred.
-        UsageError: There is no such split, or the array is not that of a whole export.
+        UsageError: There is no such split, or the array is a cut of an export.
     """
     target = target_of(_source(export))
+    opened = {} if isinstance(export, str | PathLike) else export.encoding.get("tfrio", {})
+    partial = partial or opened.get("partial", False)
     if target.manifest is not None:
-        layout = _of_manifest(target, target.manifest, split)
+        layout = _of_manifest(target, target.manifest, split, partial=partial)
     elif split is None:
-        layout = _of_mixer(target, kernel)
+        files = find_files(target.prefix or target.name, prefix=target.prefix, partial=partial)
+        layout = _of_mixer(target, files, kernel or opened.get("kernel"))
+        if partial:
+            layout = _partly_known(layout, files, index)
     else:
         raise UsageError(f"{target.name}: only a manifest tells splits; leave split away")
     if not isinstance(export, str | PathLike):
-        _check_whole(export, target, layout)
+        layout = replace(layout, shown=_chosen(export, target, layout))
     return layout
 
 
@@ -119,14 +140,20 @@ def _source(export: str | Path | DataArray) -> str:
     return str(source)
 
 
-def _check_whole(array: DataArray, target: Target, layout: PatchLayout) -> None:
-    """Refuse a part of an export: a dataset reads whole patches, its bands chosen by name."""
+def _chosen(array: DataArray, target: Target, layout: PatchLayout) -> tuple[str, ...] | None:
+    """Return the bands that an array of an export shows, None for all; refuse a cut of its rows."""
     planes, size = sum(band.depth for band in layout.bands), target.frame.size
-    if array.size != planes * size.y * size.x:
-        raise UsageError(
-            f"{target.name}: the array is a part of the export (shape {array.shape} of "
-            f"{(planes, size.y, size.x)}). Give the whole array, and choose bands with bands="
-        )
+    if array.sizes.get("y") == size.y and array.sizes.get("x") == size.x:
+        names = np.atleast_1d(array.coords.get("band", array.name)).tolist()
+        if set(names) <= {band.name for band in layout.bands if band.depth == 1}:
+            return tuple(names)
+        if array.size == planes * size.y * size.x:
+            return None
+    raise UsageError(
+        f"{target.name}: the array is a part of the export (shape {array.shape} of "
+        f"{(planes, size.y, size.x)}). Give all of its rows and columns: a dataset reads whole "
+        "patches, and its bands by name"
+    )
 
 
 def _cells(target: Target) -> NDArray[np.int64]:
@@ -139,12 +166,18 @@ def _cells(target: Target) -> NDArray[np.int64]:
     return np.stack([row, column, top, left], axis=1)
 
 
-def _of_manifest(target: Target, manifest: Manifest, split: str | None) -> PatchLayout:
+def _of_manifest(
+    target: Target, manifest: Manifest, split: str | None, *, partial: bool
+) -> PatchLayout:
     shards = [shard for shard in manifest.shards if split is None or shard.split == split]
     if not shards:
         known = sorted({shard.split for shard in manifest.shards} - {""}) or "none"
         raise UsageError(f"{target.name}: no shards of split {split!r}; splits: {known}")
     folder = target.name[: len(target.name) - len(base_name(target.name))]
+    lost = [s for s in shards if storage.size_of(folder + s.name) is None]
+    if lost and (not partial or len(lost) == len(shards)):
+        raise _lost(target, lost, len(shards))
+    shards = [shard for shard in shards if shard not in lost]
     kernel = target.kernel or XY(1, 1)
     margin = margin_of(kernel)
     stored = XY(target.patch.x + 2 * margin.x, target.patch.y + 2 * margin.y)
@@ -158,7 +191,20 @@ def _of_manifest(target: Target, manifest: Manifest, split: str | None) -> Patch
         cells=_cells(target),
         index_feature=manifest.index_feature,
         written=None if manifest.kept is None else np.array(manifest.kept, np.int64),
-        masked=partial(_masked, target) if manifest.masks else None,
+        masked=bound(_masked, target) if manifest.masks else None,
+        total=sum(shard.records for shard in shards),
+    )
+
+
+def _lost(target: Target, lost: Sequence[ShardRow], total: int) -> GeoError:
+    """Return the error that names missing shards and says how to go on."""
+    shown = ", ".join(shard.name for shard in lost[:5])
+    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    remedy = "" if len(lost) == total else ", or pass partial=True to read those that are here"
+    return GeoError(
+        f"{target.name}: {len(lost)} of {total} shards are missing: {shown}{more}. "
+        f"Fetch them{remedy}",
+        path=target.name,
     )
 
 
@@ -190,10 +236,28 @@ def _band(row: BandRow, manifest: Manifest, plane: int) -> BandLayout:
     )
 
 
-def _of_mixer(target: Target, kernel: tuple[int, int] | None) -> PatchLayout:
+def _partly_known(
+    layout: PatchLayout, files: Sequence[PredictionFile], index: Index
+) -> PatchLayout:
+    """Tell which patches the shards hold that are here, from their numbers and counts."""
+    counts = [RecordFile(file.path, index=index).count for file in files]
+    total = layout.total or 0
+    if sum(counts) == total:
+        return layout
+    try:
+        first = first_records([file.number for file in files], counts, total, name=files[0].path)
+    except GeoError as error:
+        reason = str(error).split(". ", maxsplit=1)[0]
+        warn_user(f"{reason}. So index, row and col of its patches are -1, transform is NaN")
+        return replace(layout, total=None, placed=False)
+    return replace(layout, total=None, first=np.array(first, np.int64))
+
+
+def _of_mixer(
+    target: Target, files: Sequence[PredictionFile], kernel: tuple[int, int] | None
+) -> PatchLayout:
     """Take bands, in the order they are stored, and the kernel from the first record."""
-    prefix = target.prefix or target.name
-    paths = [file.path for file in find_files(prefix, prefix=prefix)]
+    paths = [file.path for file in files]
     with RecordStream(paths[0]) as stream:
         seen = sample_stream(stream)
     features = [s for (_, place), s in seen.features.items() if place == "context"]
@@ -219,6 +283,7 @@ def _of_mixer(target: Target, kernel: tuple[int, int] | None) -> PatchLayout:
         margin=Shape(margin.y, margin.x),
         affine=target.frame.affine,
         cells=_cells(target),
+        total=target.places.total,
     )
 
 

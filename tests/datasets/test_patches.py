@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from tfrio import Writer
-from tfrio.datasets.patches import BandLayout, PatchLayout
+from tfrio.datasets.patch_layout import BandLayout, PatchLayout
 from tfrio.datasets.patches import PatchDataset as BarePatchDataset
 from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning, UsageError
 from tfrio.torch import PatchDataset, predictions

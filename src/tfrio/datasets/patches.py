@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
+from tfrio.datasets.patch_layout import BandLayout, PatchLayout
 from tfrio.datasets.tensors import TensorBatch, TensorMaker
 from tfrio.datasets.torch_data import TFRecordDataset
-from tfrio.errors import MissingFeatureError, SchemaError, UsageError, warn_user
-from tfrio.examples.schema import Feature, Schema
+from tfrio.errors import GeoError, SchemaError, UsageError, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,102 +26,11 @@ if TYPE_CHECKING:
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Plan, Uneven
     from tfrio.datasets.reader import Chunk
-    from tfrio.datasets.setup import Index, ShuffleLike
+    from tfrio.datasets.setup import Index, Opened, ShuffleLike
     from tfrio.datasets.state import Progress
-    from tfrio.types import Affine6, Shape
+    from tfrio.examples.schema import Schema
 
-__all__ = ["BandLayout", "PatchDataset", "PatchLayout", "predictions"]
-
-Floats = "NDArray[np.float32]"
-
-
-@dataclass(frozen=True, slots=True)
-class BandLayout:
-    """Where one band is stored."""
-
-    name: str
-    feature: str
-    kind: Literal["bytes", "float", "int64"]
-    dtype: str
-    """NumPy type of bytes values."""
-    plane: int = 0
-    """First plane of the band within its feature."""
-    depth: int = 1
-    """Planes of the band; more than one for an array band."""
-    whole: bool = False
-    """Whether its values are whole numbers, however they are stored."""
-    mean: float | None = None
-    std: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PatchLayout:
-    """What an export's records hold and where its patches lie."""
-
-    paths: tuple[str, ...]
-    first: Int64 | None
-    """Number within the export of the first record of each file; None: the files are all of it."""
-    bands: tuple[BandLayout, ...]
-    stored: Shape
-    """Shape of a stored patch, margins included."""
-    margin: Shape
-    """Margin (rows, columns) on each side."""
-    affine: Affine6
-    """From pixel to map, of the grid without margins."""
-    cells: Int64
-    """Grid row, grid column, pixel row and pixel column of each patch, shape (patches, 4)."""
-    index_feature: str = ""
-    """int64 feature with the patch's index; none: the records are in order."""
-    written: Int64 | None = None
-    """Index of the patch of each record, where some patches were left out."""
-    masked: Callable[[int], NDArray[np.bool_] | None] | None = None
-    """Where a patch is masked: booleans (bands, height, width) without margins; None: nowhere."""
-
-    def schema(self, names: Sequence[str]) -> Schema:
-        """Return the schema of the features that hold these bands.
-
-        Args:
-            names: Names of bands.
-
-        Returns:
-            The schema, with the index feature where there is one.
-
-        Raises:
-            MissingFeatureError: There is no such band; the message lists those there are.
-        """
-        known = {band.name: band for band in self.bands}
-        features: dict[str, Feature | str] = {}
-        for name in names:
-            if name not in known:
-                raise MissingFeatureError(f"no band '{name}'; there are: {sorted(known)}")
-            features[known[name].feature] = self._feature(known[name].feature)
-        if self.index_feature:
-            features[self.index_feature] = Feature("int64", ())
-        return Schema(features)  # type: ignore[arg-type]
-
-    def _feature(self, name: str) -> Feature:
-        bands = [band for band in self.bands if band.feature == name]
-        planes = sum(band.depth for band in bands)
-        shape: tuple[int, ...] = (planes, self.stored.height, self.stored.width)
-        first = bands[0]
-        if first.kind == "bytes":
-            return Feature("bytes", shape, codec="raw", dtype=first.dtype)
-        return Feature(first.kind, shape)
-
-    def transforms(self, index: Int64, *, margin: bool) -> NDArray[np.float64]:
-        """Return the six affine terms of each patch, shape (n, 6).
-
-        Args:
-            index: Index of each patch, shape (n,).
-            margin: Whether the upper left pixel is that of the margin.
-        """
-        a, b, c, d, e, f = self.affine
-        row = self.cells[index, 2] - (self.margin.height if margin else 0)
-        column = self.cells[index, 3] - (self.margin.width if margin else 0)
-        terms = np.tile(np.array(self.affine, np.float64), (index.size, 1))
-        terms[:, 2] = c + a * column + b * row
-        terms[:, 5] = f + d * column + e * row
-        return terms
+__all__ = ["PatchDataset", "predictions"]
 
 
 class PatchMaker(TensorMaker):
@@ -148,7 +57,7 @@ class PatchMaker(TensorMaker):
             columns["label"] = self._cropped(label)
         columns["mask"] = self._cropped(mask)
         columns["index"] = index
-        columns["row"], columns["col"] = layout.cells[index, 0], layout.cells[index, 1]
+        columns["row"], columns["col"] = layout.places(index)
         columns["transform"] = layout.transforms(index, margin=not view.crop)
         if self._marks:
             none = np.zeros(index.size, np.bool_)
@@ -159,6 +68,8 @@ class PatchMaker(TensorMaker):
         if self._layout.index_feature:
             found: Int64 = chunk.batch[self._layout.index_feature]
             return found
+        if not self._layout.placed:
+            return np.full(chunk.batch.rows, -1, np.int64)
         order: Int64 = self._starts[chunk.file] + chunk.record
         index: Int64 = order if self._layout.written is None else self._layout.written[order]
         return index
@@ -258,10 +169,12 @@ class PatchDataset(TFRecordDataset):
     ``transform`` float64 (rows, 6) from its pixels to the map, in the order a, b, c, d, e, f.
 
     Args:
-        export: Prefix, mixer or manifest of the export, what ``tfrio.geo.open_export`` made of it,
-            or a layout.
+        export: Prefix, mixer or manifest of the export, what ``tfrio.geo.open_export`` made of it
+            (whose bands, where some were chosen, are then the default), or a layout.
         kernel: Kernel (x, y) of an export without manifest; None: what its patches' size says.
         split: Split to read, where the export divided its patches.
+        partial: Read the shards that are here, where others are missing. Where nothing tells which
+            patches they hold, ``index``, ``row`` and ``col`` are -1, ``transform`` is NaN.
         bands: Names of the bands, in the order wanted; None: all but the label.
         label: Band to split off as the label.
         label_dtype: NumPy type of the label; None: int64 for whole numbers, else float32.
@@ -285,6 +198,7 @@ class PatchDataset(TFRecordDataset):
         threads: Threads that read ahead.
 
     Raises:
+        GeoError: No export is found, or shards are missing.
         MissingFeatureError: There is no such band.
         UsageError: Statistics are wanted that the export does not have.
     """
@@ -295,6 +209,7 @@ class PatchDataset(TFRecordDataset):
         *,
         kernel: tuple[int, int] | None = None,
         split: str | None = None,
+        partial: bool = False,
         bands: Sequence[str] | None = None,
         label: str | None = None,
         label_dtype: str | None = None,
@@ -318,8 +233,11 @@ class PatchDataset(TFRecordDataset):
         if isinstance(export, PatchLayout):
             layout = export
         else:
-            layout = self.read_layout(export, kernel, split)
-        names = [b.name for b in layout.bands if b.name != label] if bands is None else list(bands)
+            layout = self.read_layout(
+                export, kernel=kernel, split=split, partial=partial, index=index
+            )
+        shown = layout.shown or tuple(band.name for band in layout.bands)
+        names = [name for name in shown if name != label] if bands is None else list(bands)
         super().__init__(
             list(layout.paths),
             schema=layout.schema([*names, *([] if label is None else [label])]),
@@ -354,7 +272,12 @@ class PatchDataset(TFRecordDataset):
 
     @staticmethod
     def read_layout(
-        export: str | Path | DataArray, kernel: tuple[int, int] | None, split: str | None
+        export: str | Path | DataArray,
+        *,
+        kernel: tuple[int, int] | None,
+        split: str | None,
+        partial: bool,
+        index: Index,
     ) -> PatchLayout:
         """Read the layout of an export from its side files.
 
@@ -362,6 +285,8 @@ class PatchDataset(TFRecordDataset):
             export: Prefix, mixer, manifest or array.
             kernel: Kernel (x, y) where no manifest tells it.
             split: Split to read.
+            partial: Whether shards may be missing.
+            index: Where an index of each file is kept.
 
         Returns:
             The layout.
@@ -371,13 +296,33 @@ class PatchDataset(TFRecordDataset):
         """
         raise UsageError(
             f"take PatchDataset from tfrio.torch to open {export} by its name "
-            f"(kernel {kernel}, split {split})"
+            f"({kernel=}, {split=}, {partial=}, {index=})"
         )
 
     @property
     def band_names(self) -> list[str]:
         """Return the names of the image's bands, in order."""
         return [band.name for band in self._view.bands]
+
+    def _open(self) -> Opened:
+        known = self._opened
+        opened = super()._open()
+        held, total = int(opened.whole_starts[-1]), self.layout.total
+        checked = known is None and self._policy.mode == "raise"
+        if checked and total is not None and held != total:
+            remedy = (
+                "Fetch the missing shards, or pass partial=True to read the patches of these"
+                if held < total
+                else "Are these files of this export?"
+            )
+            raise GeoError(
+                f"{self.layout.paths[0]}: this and the other shards of the export hold {held} "
+                f"patches, its side files say {total}. {remedy}",
+                path=self.layout.paths[0],
+                expected=total,
+                got=held,
+            )
+        return opened
 
     def _maker(self) -> PatchMaker:
         starts = self._open().whole_starts

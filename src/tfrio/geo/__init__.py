@@ -6,6 +6,7 @@ Each public name is loaded at its first use, so that optional packages stay opti
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'tfrio.geo' has no attribute {name!r}")
     value: object = getattr(importlib.import_module(f"tfrio.geo.{_HOMES[name]}"), name)
+    if name == "open_export" and importlib.util.find_spec("xarray") is not None:
+        importlib.import_module("tfrio.accessor")  # its arrays lead on to datasets
     globals()[name] = value
     return value
 

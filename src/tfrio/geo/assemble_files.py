@@ -170,7 +170,7 @@ def _check_numbers(files: Sequence[PredictionFile], *, partial: bool) -> None:
         raise GeoError(
             f"{files[0].prefix}: shard {shown}{more} missing; there are "
             f"{', '.join(f'{number:05d}' for number in numbers[:10])}. Fetch what is missing; "
-            "an import with partial=True places only these and leaves the rest nodata",
+            "partial=True goes on with these alone",
             path=files[0].prefix,
         )
 

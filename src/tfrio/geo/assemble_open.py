@@ -43,6 +43,7 @@ def open_export(
     bands: Sequence[str] | None = None,
     kernel: Pair | None = None,
     depth: int | None = None,
+    partial: bool = False,
     masked: bool = False,
     north_up: bool = False,
     crs: str | None = None,
@@ -56,6 +57,7 @@ def open_export(
         bands: Features, in the order of the bands; None takes all.
         kernel: Kernel (x, y); that of the manifest, or the only one that fits, by default.
         depth: Planes per patch of each feature, where the number of values does not tell.
+        partial: Go on where shards are missing; their pixels have no patch.
         masked: Give NaN (and a float dtype) where pixels were masked at export or have no patch;
             otherwise masked pixels have the value stored, pixels without a patch 0.
         north_up: Turn a south-up or mirrored grid so that row 0 is the northern one and column 0
@@ -66,8 +68,9 @@ def open_export(
     Returns:
         A ``xarray.DataArray`` (y, x), or (band, y, x) where there are several bands, with
         coordinates at the centres of the pixels and attributes ``crs`` and ``transform``. Nothing
-        is decoded before it is looked at. ``tfrio.torch.PatchDataset`` takes the array of an export
-        and gives its patches as tensors.
+        is decoded before it is looked at. The array of an export also gives its patches as tensors
+        to train on: ``open_export(prefix).tfrio.patches(bands=[...], label=...)``, with all options
+        of ``tfrio.torch.PatchDataset``.
 
     Raises:
         GeoError: Records and export do not fit together.
@@ -77,16 +80,20 @@ def open_export(
     target = resolve_target(export, given, crs=crs)
     if records is None and target.prefix is None:
         raise UsageError("an export given as an object does not tell its files; pass records=")
-    looked = _look(records if records is not None else target.prefix, target, bands, index)
+    where = records if records is not None else target.prefix
+    looked = _look(where, target, bands, index=index, partial=partial)
     asked = None if kernel is None else XY.of(kernel, name="kernel")
     plan = plan_bands(looked, target, kernel=asked, depth=depth, cells=None, layout="chw")
     if plan.scale != XY(1, 1):
         raise UsageError("these predictions are coarser than the pixels; use import_image")
-    patches = _Patches(looked, target, plan, masked=masked, index=index)
+    order = patch_order(looked, target, partial=partial).tolist()
+    patches = _Patches(looked, target, plan, order, masked=masked, index=index)
     values = xarray.Variable(("band", "y", "x"), _lazy(patches))
     array = xarray.DataArray(values, coords=_coordinates(target.frame, plan), attrs=_attrs(target))
     if records is None and isinstance(export, str | os.PathLike):
-        array.encoding["source"] = os.fspath(export)  # as xarray does with files; see tfrio.torch
+        # As xarray does with files; read by tfrio.torch.
+        array.encoding["source"] = os.fspath(export)
+        array.encoding["tfrio"] = {"kernel": kernel, "partial": partial}
     if north_up:
         array = _turned(array, target.frame)
     if len(plan.names) == 1:
@@ -116,9 +123,16 @@ def _lazy(patches: _Patches) -> Any:
     return core.LazilyIndexedArray(Lazy())
 
 
-def _look(records: Any, target: Target, bands: Sequence[str] | None, index: IndexChoice) -> Survey:
+def _look(
+    records: Any,
+    target: Target,
+    bands: Sequence[str] | None,
+    *,
+    index: IndexChoice,
+    partial: bool,
+) -> Survey:
     """Look at names, counts and the first record; the others are checked when they are read."""
-    files = find_files(records, prefix=target.prefix)
+    files = find_files(records, prefix=target.prefix, partial=partial)
     counts = tuple(RecordFile(file.path, index=index).count for file in files)
     paths = [file.path for file in files]
     (row,) = open_examples(paths, index=index)[0:1]
@@ -161,13 +175,19 @@ class _Patches:
     """The pixels of an export, read patch by patch."""
 
     def __init__(
-        self, looked: Survey, target: Target, plan: BandsPlan, *, masked: bool, index: IndexChoice
+        self,
+        looked: Survey,
+        target: Target,
+        plan: BandsPlan,
+        order: list[int],
+        *,
+        masked: bool,
+        index: IndexChoice,
     ) -> None:
         self._target = target
         self._plan = plan
         self._masked = masked
         self._rows = open_examples(looked.paths, schema=plan.schema, index=index)
-        order = patch_order(looked, target, partial=False).tolist()
         self._record = {patch: record for record, patch in enumerate(order)}
         size = target.frame.size
         self._spare = sorted(spare_patches(target.places, order))
