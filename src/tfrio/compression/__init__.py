@@ -11,13 +11,14 @@ from tfrio.compression.deflate import (
     zlib_compressor,
 )
 from tfrio.compression.detect import Compression, check_choice, detect
-from tfrio.compression.source import ChunkSource, open_chunks
+from tfrio.compression.source import ChunkSource, InflateSource, open_chunks
 
 __all__ = [
     "BLOCK_SIZE",
     "DEFAULT_LEVEL",
     "ChunkSource",
     "Compression",
+    "InflateSource",
     "Member",
     "check_choice",
     "check_level",

@@ -26,7 +26,9 @@ _Item: TypeAlias = "Piece | Future[Piece] | CompressedDataError | None"
 
 _AHEAD = 16 << 20  # uncompressed bytes held at most before the consumer asks for them
 _LARGEST_MEMBER = 64 << 20  # a member claiming more compressed bytes is inflated as it arrives
-_KEPT = 24 << 20  # more than _AHEAD, and less than 32 MiB, beyond which glibc learns nothing
+# Largest freed memory kept. Less than 32 MiB, beyond which glibc learns nothing.
+_KEPT = 24 << 20  # more than _AHEAD
+_KEPT_ALONE = 4 << 20  # on one thread: more than the compressed and the uncompressed piece at hand
 
 
 class ChunkSource(Protocol):
@@ -88,15 +90,18 @@ def usable_threads(threads: int | None) -> int:
     return min(count or 1, 4)
 
 
-def keep_freed_memory() -> None:
+def keep_freed_memory(nbytes: int = _KEPT) -> None:
     """Let the memory of one block serve the next, instead of going back to the kernel.
 
     glibc returns free memory beyond twice the largest mapping freed so far (mallopt(3),
     M_MMAP_THRESHOLD), at first 256 KiB. The kernel then clears every page of every block anew,
     which costs a fifth of the time. This frees a large mapping, none of which was touched; it
     does nothing with other allocators.
+
+    Args:
+        nbytes: Twice as many stay with the process at most.
     """
-    bytes(_KEPT)
+    bytes(nbytes)
 
 
 class PlainSource:
@@ -231,7 +236,7 @@ class InflateSource:
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
         self._ahead = _Ahead(_AHEAD)
-        self._forked = False
+        self._forked = self._long = False
 
     @property
     def members(self) -> int:
@@ -261,6 +266,19 @@ class InflateSource:
             raise error
         return done
 
+    def at_hand(self) -> int:
+        """Return how many bytes lie in one piece, inflating the next one where none do.
+
+        Returns:
+            0 at the end and before damage, which ``readinto`` tells of.
+        """
+        return len(self._piece) if self._piece or self._refill() else 0
+
+    def lend(self, most: int) -> memoryview:
+        """Return the next bytes not copied: up to ``most`` of those at hand."""
+        piece, self._piece = self._piece[:most], self._piece[most:]
+        return piece
+
     def _refill(self) -> bool:
         """Get the next piece; an error waits until what precedes it was handed out."""
         if self._ended or self._late:
@@ -282,11 +300,8 @@ class InflateSource:
             raise UsageError(f"{self.name}: {FORKED}")
         if self._thread is None:
             item = self._produce()[0]
-            if self._threads > 1 and item is not None and self._inflater.input.peek(1):
-                keep_freed_memory()
-                self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
-                self._thread.start()
-                at_fork(self)
+            if not self._long and item is not None and self._inflater.input.peek(1):
+                self._go_long()
         else:
             item = self._ahead.get()
         if isinstance(item, Future):
@@ -295,6 +310,15 @@ class InflateSource:
         if isinstance(item, CompressedDataError):
             raise item
         return item
+
+    def _go_long(self) -> None:
+        """Get ready for more than one piece."""
+        self._long = True
+        keep_freed_memory(_KEPT if self._threads > 1 else _KEPT_ALONE)
+        if self._threads > 1:
+            self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
+            self._thread.start()
+            at_fork(self)
 
     def _run(self) -> None:
         """Produce until the end, the first lasting damage, or a stop."""

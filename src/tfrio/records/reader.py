@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, overload
 from tfrio.compression import open_chunks
 from tfrio.errors import FileCutError, StoredDataError, precede
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
+from tfrio.records.lent import open_window
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
-from tfrio.records.window import Window
 from tfrio.storage import Closing, is_stream, name_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class RecordStream(Closing):
         self.records = 0
         self.damaged = 0
         self._source = open_chunks(path, compression, threads=threads, start=start)
-        self._window = Window(self._source, buffer_size)
+        self._window = open_window(self._source, buffer_size)
         self._paused = self._broken = False
         self._late: StoredDataError | None = None
         self._watcher: Callable[[memoryview], None] | None = None

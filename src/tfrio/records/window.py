@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tfrio.compression import ChunkSource
 
-__all__ = ["Window"]
+__all__ = ["FRAME", "LENGTH", "PAST", "Window"]
 
 # Small records are read into 1 MiB, which the second-level cache holds. Where a record takes more
 # than a sixteenth of that, moving the one that crosses the end of the buffer would show: then whole
 # records are read, as long as the one at hand, up to 4 MiB. Larger buffers are slower to fill: the
 # kernel copies 20 GB/s into 4 MiB and 13 into 16 MiB.
 _FEW, _ROOMY = 16, 4 << 20
-_LENGTH, _HEADER, _FRAME = 8, 12, 16
-_PAST = 64 << 10  # twice as far as deflate copies from
+LENGTH, _HEADER, FRAME = 8, 12, 16
+PAST = 64 << 10  # twice as far as deflate copies from
 
 
 class Window:
@@ -32,7 +32,7 @@ class Window:
     def __init__(self, source: ChunkSource, size: int) -> None:
         self._source = source
         self._whole_records = source.remaining is not None
-        self._past = 0 if source.compression == "none" else _PAST
+        self._past = 0 if source.compression == "none" else PAST
         if source.remaining is not None:
             # One more than there is, so that the first read of a small file meets its end.
             size = min(size, source.remaining + 1)
@@ -48,7 +48,7 @@ class Window:
     @property
     def past(self) -> memoryview:
         """Up to 64 KiB before the buffer; in compressed files all of them."""
-        return self._store[max(self._begin - _PAST, 0) : self._begin]
+        return self._store[max(self._begin - PAST, 0) : self._begin]
 
     @property
     def full(self) -> bool:
@@ -98,12 +98,12 @@ class Window:
     def _target(self, pending: int) -> int:
         """Return how many bytes to hold after the next read."""
         size = self._size
-        length = self._store[self._begin : self._begin + min(pending, _LENGTH)]
-        record = _FRAME + int.from_bytes(length, "little")
+        length = self._store[self._begin : self._begin + min(pending, LENGTH)]
+        record = FRAME + int.from_bytes(length, "little")
         if pending == size:
             # Doubled as bytes really arrive, but no larger than the one record needs.
             return min(2 * size, record + _HEADER) if record > size else 2 * size
-        if not self._whole_records or pending < _LENGTH:
+        if not self._whole_records or pending < LENGTH:
             return size
         most = max(size, _ROOMY)
         if record * _FEW < size or record + _HEADER > most:
