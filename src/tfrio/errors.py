@@ -9,6 +9,8 @@ worker process.
 from __future__ import annotations
 
 import importlib
+import json
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,6 +36,7 @@ __all__ = [
     "TfrioWarning",
     "UnclosedWriterWarning",
     "UsageError",
+    "carry",
     "from_fault",
     "many",
     "precede",
@@ -56,7 +59,9 @@ if not sys.warnoptions:
 
 
 # Whose frames are nobody's own code: this package, its stand-in for another, what calls them.
-_MACHINERY = frozenset({"tfrio", "tfrecord", "torch", "torchdata", "concurrent", "threading"})
+_MACHINERY = frozenset(
+    {"tfrio", "tfrecord", "torch", "torchdata", "concurrent", "multiprocessing", "threading"}
+)
 
 
 def warn_user(text: str, category: type[Warning] = TfrioWarning) -> None:
@@ -109,6 +114,7 @@ class TfrioError(Exception):
         self.field = field
         self.expected = expected
         self.got = got
+        self.__dict__.update(_carried(message))
 
     def __str__(self) -> str:
         """Return the message (a KeyError would show its repr)."""
@@ -117,6 +123,29 @@ class TfrioError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as class, message and attributes."""
         return (type(self), (self.message,), self.__dict__)
+
+
+# A process that sends errors as text, as a worker of PyTorch's DataLoader does, also sends notes.
+_CARRIED = re.compile(r"^attributes: (\{.*\})$", re.MULTILINE)
+
+
+def carry(error: TfrioError) -> None:
+    """Note an error's attributes in its text, from which another process makes it anew.
+
+    Args:
+        error: The error, about to leave this process.
+    """
+    known = {n: v for n, v in vars(error).items() if n != "message" and isinstance(v, str | int)}
+    error.add_note(f"attributes: {json.dumps(known)}")
+
+
+def _carried(message: str) -> dict[str, Any]:
+    """Return the attributes that a text was sent with (see ``carry``)."""
+    found = _CARRIED.search(message) if message.startswith("Caught ") else None
+    if found is None:
+        return {}
+    attributes: dict[str, Any] = json.loads(found[1])
+    return attributes
 
 
 class CorruptRecordError(TfrioError, ValueError, RuntimeError):
@@ -159,9 +188,9 @@ class CompressedDataError(StoredDataError):
         code: str = "data",
         resumable: bool = False,
     ) -> None:
-        super().__init__(message, path=path, offset=offset, field=field, expected=expected, got=got)
         self.code = code
         self.resumable = resumable
+        super().__init__(message, path=path, offset=offset, field=field, expected=expected, got=got)
 
 
 class NotTFRecordError(TfrioError, ValueError):

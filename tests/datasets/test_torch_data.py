@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,7 +18,13 @@ from tests.datasets.conftest import TOTAL, flipped, ids, write_numbered
 from tests.support.s3 import s3_server
 from tfrio import Writer
 from tfrio.datasets.arrays import ArrayDataset
-from tfrio.errors import CorruptRecordError, MissingExtraError, TfrioWarning, UsageError
+from tfrio.errors import (
+    CorruptRecordError,
+    MissingExtraError,
+    MissingFeatureError,
+    TfrioWarning,
+    UsageError,
+)
 from tfrio.torch import TensorBatch, TFRecordDataset, TFRecordMapDataset
 
 # DataLoader warns where it is given more workers than this machine has cores.
@@ -222,11 +230,71 @@ def test_workers_draw_different_random_numbers(numbered):
     assert len(set(drawn)) == len(drawn)
 
 
-def test_damage_in_a_worker_names_file_and_record(tmp_path):
-    path = flipped(tmp_path, (41,))
-    with pytest.raises(CorruptRecordError, match=r"record 41 at offset \d+") as caught:
-        list(loaded(dataset([path]), 2))
-    assert path in str(caught.value)
+@pytest.mark.parametrize("kind", [TFRecordDataset, TFRecordMapDataset])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_comes_home_with_its_attributes(tmp_path, kind, workers):
+    path = flipped(tmp_path, (9,))
+    options = {"batch_size": None} if kind is TFRecordDataset else {"batch_size": 4}
+    data = kind(path, index="memory", features=["id"])
+    with pytest.raises(CorruptRecordError, match="payload checksum mismatch in record 9") as info:
+        list(DataLoader(data, num_workers=workers, **options))
+    error = info.value
+    assert (error.path, error.record, error.field) == (path, 9, "payload")
+    assert (type(error.offset), type(error.expected), type(error.got)) == (int, int, int)
+    assert error.expected != error.got
+
+
+def test_an_error_of_the_schema_comes_home_as_it_is(tmp_path):
+    with Writer(tmp_path / "a") as writer:
+        for number in range(20):
+            writer.write({"x": 1.0} if number != 7 else {"y": 1.0})
+    data = TFRecordDataset(tmp_path / "a", schema={"x": "float"}, batch_size=5)
+    with pytest.raises(MissingFeatureError) as info:
+        list(loaded(data, 2))
+    assert (info.value.feature, info.value.record) == ("x", 7)
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """Print warnings, those of worker processes too, as they are outside of pytest."""
+
+    def show(message, category, filename, line, *_):
+        sys.stderr.write(f"{filename}:{line}: {category.__name__}: {message}\n")
+
+    monkeypatch.setattr(warnings, "showwarning", show)
+    warnings.simplefilter("always")
+
+
+@pytest.mark.parametrize("loader", [DataLoader, StatefulDataLoader])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_of_batches_are_told_once(numbered, loader, workers, printed, capfd):
+    data = dataset(numbered["plain"], features=["id"], batch_size=5, uneven="keep")
+    twice = loader(data, batch_size=3, num_workers=workers, drop_last=True)
+    for _ in range(3):
+        assert next(iter(twice))["id"].shape[:2] == (3, 5)
+    told = capfd.readouterr().err
+    assert told.count("TfrioWarning") == 1
+    text = (
+        r"test_torch_data.py:\d+: .*makes batches of 5, and the DataLoader puts 3 of them .*\(3, 5,"
+    )
+    assert re.search(text, told)
+    assert "dataset.loader()" in told
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("inner", [True, False])
+def test_one_batching_is_not_told(numbered, workers, inner, printed, capfd):
+    data = dataset(numbered["plain"], features=["id"], batch_size=5 if inner else None)
+    once = DataLoader(data, batch_size=None if inner else 5, num_workers=workers)
+    list(once)
+    list(data.loader(num_workers=workers) if inner else once)
+    assert "TfrioWarning" not in capfd.readouterr().err
+
+
+def test_batches_of_batches_in_spawned_workers(numbered, capfd):
+    data = dataset(numbered["plain"], features=["id"], batch_size=5)
+    next(iter(DataLoader(data, num_workers=1, multiprocessing_context="spawn")))
+    assert "puts n of them into one: shape (n, 5, ...)" in capfd.readouterr().err
 
 
 def test_nested_and_listed_ragged(numbered):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,10 +19,11 @@ from tfrio.datasets.state import Progress
 from tfrio.datasets.tensors import BatchGroup, TensorMaker, Told
 from tfrio.datasets.transit import send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
-from tfrio.errors import TfrioError
+from tfrio.errors import TfrioError, carry, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
     from tfrio.datasets.items import Items
     from tfrio.datasets.loader import Loader
@@ -110,9 +112,15 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Any]:
         """Start a pass."""
-        if self.loader_token is None or not self._in_worker():
+        if self.batch_size is not None and self._worker()[0] == 0 and not self._box[BOX_SIZE]:
+            self._box[BOX_SIZE] = _tell_second_batching(self)
+        if not self._in_worker():
             return super().__iter__()
-        return self._to_loader()
+        return self._to_dataloader() if self.loader_token is None else self._to_loader()
+
+    def _to_dataloader(self) -> Iterator[Any]:
+        with _carrying():
+            yield from super().__iter__()
 
     def _to_loader(self) -> Iterator[Any]:
         """Yield batches, and what was left out on the way to them or stopped this worker."""
@@ -145,8 +153,10 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         return () if self.loader_token is None else (BatchGroup([None]),)
 
     def _new_box(self) -> torch.Tensor:
-        # Shared, so that set_epoch reaches persistent workers.
-        return torch.zeros(BOX_SIZE, dtype=torch.int64).share_memory_()
+        # Shared, so that set_epoch reaches persistent workers. Its last number is whether a second
+        # batching was told of.
+        self._box = torch.zeros(BOX_SIZE + 1, dtype=torch.int64).share_memory_()
+        return self._box
 
     def _worker(self) -> tuple[int, int]:
         info = get_worker_info()
@@ -185,11 +195,44 @@ def _asking_loader(data: TFRecordDataset) -> DataLoader[Any] | None:
     return asking if isinstance(asking, DataLoader) and asking.dataset is data else None
 
 
+def _tell_second_batching(data: TFRecordDataset) -> bool:
+    """Warn where a DataLoader is about to make batches of batches; return whether it is."""
+    fetcher = sys._getframe(2).f_locals.get("self")
+    if not getattr(fetcher, "auto_collation", False):
+        return False
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not isinstance(frame.f_locals.get("self"), DataLoader):
+        frame = frame.f_back
+    several = "n" if frame is None else frame.f_locals["self"].batch_size
+    warn_user(
+        f"the dataset makes batches of {data.batch_size}, and the DataLoader puts {several} of "
+        f"them into one: shape ({several}, {data.batch_size}, ...). Pass batch_size=None to the "
+        "DataLoader, take dataset.loader(), or leave batch_size of the dataset away"
+    )
+    return True
+
+
+@contextmanager
+def _carrying() -> Iterator[None]:
+    """Let errors that leave a worker of a DataLoader, which sends their text, keep attributes."""
+    try:
+        yield
+    except TfrioError as error:
+        if get_worker_info() is not None:
+            carry(error)
+        raise
+
+
 class TFRecordMapDataset(ArraySource, Dataset[Any]):  # type: ignore[misc]
     """Read records by number, as dicts of tensors; for samplers and ``random_split``.
 
     Everything is as in ``ArraySource``. A DataLoader reads the records of a batch at once.
     """
+
+    def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
+        """Return several records in the order asked for, read at once."""
+        with _carrying():
+            return super().__getitems__(numbers)
 
     def _maker(self) -> TensorMaker:
         return TensorMaker(self._schema, ragged="lists", marks=False)

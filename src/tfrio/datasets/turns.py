@@ -53,7 +53,7 @@ class Turns:
         view = self._view()
         view[0] = epoch
         view[1] += 1
-        view[2:] = 0
+        view[2:BOX_SIZE] = 0
         if self._resume is not None:
             progress = self._resume[1]
             self._resume = (int(view[1]), progress) if progress.epoch == epoch else None
