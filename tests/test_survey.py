@@ -98,3 +98,31 @@ def test_real_earth_engine_shard(shared: Path) -> None:
     (export,) = report.exports
     assert (export.patch, export.kernel, export.patches) == ((256, 256), (60, 60), 15)
     assert len(report.features) == 5
+
+
+def test_odd_names_and_odd_payloads_are_noted(tmp_path: Path) -> None:
+    with tfrio.Writer(tmp_path / "a.tfrecord", utf8="surrogateescape") as writer:
+        writer.write({"a\udcff": 1, "ok": 2})
+        writer.write_payload(b"\xff\xff")
+        writer.write({"ok": 2})
+    report = info(tmp_path / "a.tfrecord")
+    assert (report.records, report.sampled) == (3, 1)
+    assert [f.name for f in report.features] == ["a\udcff", "ok"]
+    name, payload = report.notes
+    assert name.startswith("the name of feature 'a\\xff' is not UTF-8")
+    assert "sound record 1 is no tf.train.Example" in payload
+    json.dumps(report.to_dict(), default=lambda value: value.__slots__).encode()
+    assert not info(write(tmp_path / "b.tfrecord", [{"x": [1]}])).notes
+
+
+def test_a_schema_is_compared_with_what_was_seen(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tfrecord", [{"x": [1], "y": 2.5}])
+    fits = info(path, schema={"x": tfrio.Feature("int64", (1,))}).schema
+    assert fits is not None
+    assert fits.ok
+    assert fits.unlisted == ("y",)
+    misfit = info(path, schema={"x": "float"}).schema
+    assert misfit is not None
+    assert "the schema says float" in str(misfit)
+    assert misfit.to_dict()["ok"] is False
+    assert info(path).schema is None

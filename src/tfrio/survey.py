@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from tfrio import _core, storage
+from tfrio.examples.check import SchemaCheck, misfits
+from tfrio.examples.layout import shown_name
 from tfrio.examples.observe import Observation, Seen
+from tfrio.examples.schema import Schema
 from tfrio.geo.grid import kernel_candidates
 from tfrio.geo.manifest import read_manifest
 from tfrio.geo.mixer import read_mixer
@@ -16,6 +19,7 @@ from tfrio.records.verify import VerifyReport, verify
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfrio.examples.schema import SchemaLike
     from tfrio.types import XY, PathsLike
 
 __all__ = ["Content", "ExportInfo", "FeatureInfo", "InfoReport", "info"]
@@ -90,6 +94,9 @@ class InfoReport:
         sampled: Records looked at for the features: the first 1,000 of each file.
         features: What was seen of each feature.
         exports: Exports of images that the files belong to.
+        notes: What to know before reading, a sentence each: feature names that are not UTF-8,
+            payloads that are no Example among those that are.
+        schema: How the records sampled fit the schema given, None where none was.
     """
 
     content: Content
@@ -97,6 +104,8 @@ class InfoReport:
     sampled: int
     features: tuple[FeatureInfo, ...]
     exports: tuple[ExportInfo, ...]
+    notes: tuple[str, ...] = ()
+    schema: SchemaCheck | None = None
 
     @property
     def records(self) -> int:
@@ -111,13 +120,16 @@ class InfoReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
+        schema = self.schema
         return {
             "content": self.content,
             "records": self.records,
             "compressions": self.compressions,
             "sampled": self.sampled,
-            "features": self.features,
+            "features": [replace(f, name=shown_name(f.name)) for f in self.features],
             "exports": self.exports,
+            "notes": self.notes,
+            "schema": None if schema is None else schema.to_dict(),
             **self.checks.to_dict(),
         }
 
@@ -125,6 +137,7 @@ class InfoReport:
 def info(
     paths: PathsLike,
     *,
+    schema: SchemaLike | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> InfoReport:
@@ -132,6 +145,8 @@ def info(
 
     Args:
         paths: Files, folders, globs or shard prefixes.
+        schema: Say also how the records looked into fit this one; ``tfrio.check_schema`` looks
+            at all.
         threads: Threads for checking, by default up to 4.
         progress: Called with bytes done and bytes in all, from any thread.
 
@@ -142,7 +157,8 @@ def info(
         FileNotFoundError: A path stands for no file.
         GeoError: A mixer or manifest beside the files is damaged.
     """
-    looks: dict[str, tuple[Content, Observation]] = {}
+    wanted = None if schema is None else Schema.of(schema)
+    looks: dict[str, _Look] = {}
 
     def look(path: str, payloads: list[bytes]) -> None:
         if payloads:
@@ -151,26 +167,57 @@ def info(
     checks = verify(paths, threads=threads, look=look, progress=progress)
     readable = [file.path for file in checks.files if not file.problem]
     found = [looks[path] for path in readable if path in looks]
-    content: Content = found[0][0] if found else "empty"
+    content: Content = found[0].content if found else "empty"
     seen = Observation()
-    for _, observed in found if content != "other" else ():
-        seen.join(observed)
+    notes: list[str] = []
+    for look_at in found if content != "other" else ():
+        seen.join(look_at.seen)
+        notes += look_at.notes
     return InfoReport(
         content=content,
         checks=checks,
         sampled=seen.records,
         features=tuple(_feature(one, seen.records) for one in seen.features.values()),
         exports=tuple(_exports(readable, seen)),
+        notes=(*map(_odd_name, filter(_is_odd, seen.features.values())), *notes),
+        schema=None if wanted is None else misfits(seen, wanted),
     )
 
 
-def _looked_into(path: str, payloads: list[bytes]) -> tuple[Content, Observation]:
+class _Look(NamedTuple):
+    """What the first payloads of a file are."""
+
+    content: Content
+    seen: Observation
+    notes: tuple[str, ...]
+
+
+def _looked_into(path: str, payloads: list[bytes]) -> _Look:
     """Say what payloads are; learn their features, up to the first that is no Example."""
-    scanner = _core.SchemaScanner(sequence=True)
+    scanner = _core.SchemaScanner(sequence=True, utf8="accept")
     feed = scanner.feed(_core.frame(payloads), final=True)
     seen = Observation()
     seen.add(scanner.result(), feed.records, path=path)
-    return cast("Content", _core.classify(payloads[0])), seen
+    notes: tuple[str, ...] = ()
+    if feed.fault is not None:
+        notes = (
+            f"{path}: the payload of sound record {feed.records} is no tf.train.Example "
+            f"({feed.fault.reason or feed.fault.code} at payload byte {feed.fault.at}); the "
+            "features are those of the records before it",
+        )
+    return _Look(cast("Content", _core.classify(payloads[0])), seen, notes)
+
+
+def _is_odd(seen: Seen) -> bool:
+    return shown_name(seen.name) != seen.name
+
+
+def _odd_name(seen: Seen) -> str:
+    return (
+        f"the name of feature '{shown_name(seen.name)}' is not UTF-8, so protobuf and TensorFlow "
+        "refuse the record; utf8='surrogateescape' reads it here (`tfrio head`, `tfrio stats`: "
+        "--utf8 surrogateescape), and `tfrio.Writer` writes it under another name"
+    )
 
 
 def _feature(seen: Seen, records: int) -> FeatureInfo:

@@ -11,10 +11,82 @@ from typing import NamedTuple, SupportsIndex, TypeAlias
 
 from tfrio.errors import UsageError
 
-__all__ = ["XY", "Affine6", "PathLike", "PathsLike", "RecordSpan", "Shape"]
+__all__ = [
+    "XY",
+    "Affine6",
+    "PathLike",
+    "PathsLike",
+    "RecordSpan",
+    "Shape",
+    "path_text",
+    "paths_list",
+    "whole_number",
+]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 PathsLike: TypeAlias = PathLike | Iterable[PathLike]
+
+
+def path_text(path: object) -> str:
+    """Return a path given by a user as text; bytes as ``os.fsdecode`` has them.
+
+    Args:
+        path: What was given.
+
+    Returns:
+        The path or URL.
+
+    Raises:
+        UsageError: It is no path, or empty, which would stand for the current folder.
+    """
+    if isinstance(path, str | bytes | os.PathLike):
+        text = os.fsdecode(path)
+        if not text:
+            raise UsageError("a path is empty; name a file, or '.' for the current folder")
+        return text
+    raise UsageError(f"expected a path (text or pathlib.Path), got {path!r}")
+
+
+def paths_list(paths: object) -> list[object]:
+    """Return the one or several paths (or file objects) given by a user as a list.
+
+    Args:
+        paths: What was given.
+
+    Returns:
+        What each is; they are not checked yet.
+
+    Raises:
+        UsageError: It is neither a path nor several, or none at all.
+    """
+    if isinstance(paths, str | bytes | os.PathLike):
+        return [paths]
+    if not isinstance(paths, Iterable) or isinstance(paths, bytearray | memoryview):
+        raise UsageError(f"expected a path, or a list of paths, got {paths!r}")
+    found = list(paths)
+    if not found:
+        raise UsageError("no path was given: the list of paths is empty")
+    return found
+
+
+def whole_number(value: object, name: str, *, least: int = 1) -> int:
+    """Check a count given by a user.
+
+    Args:
+        value: What was given.
+        name: What it is called in the error.
+        least: The smallest count allowed.
+
+    Returns:
+        The count.
+
+    Raises:
+        UsageError: It is no whole number, or too small.
+    """
+    number = _whole(value)
+    if number < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,3 +86,80 @@ def test_a_path_that_is_not_there_is_told_though_it_is_not_reached(cli, tmp_path
     done = cli("head", path, tmp_path / "nope.tfrecord")
     assert done.code == 1
     assert "nope.tfrecord: no such file, folder or shard prefix" in done.err
+
+
+def test_an_empty_file_has_no_records(cli, tmp_path) -> None:
+    (tmp_path / "empty.tfrecord").write_bytes(b"")
+    done = cli("head", tmp_path / "empty.tfrecord")
+    assert (done.code, done.out) == (0, "no records\n")
+    assert cli("head", "--json", tmp_path / "empty.tfrecord").out == ""
+
+
+def test_names_that_are_no_utf8_are_shown_when_asked(cli, tmp_path) -> None:
+    path = odd_name(tmp_path)
+    refused = cli("head", path)
+    assert refused.code == 1
+    assert "Read it with --utf8 surrogateescape" in refused.err
+    assert "tfrio.read" not in refused.err
+    assert "a\\xff:" in cli("head", "--utf8", "surrogateescape", path).out
+    assert json.loads(cli("head", "--json", "--utf8", "surrogateescape", path).out) == {
+        "a\\xff": [7]
+    }
+    assert "a\\xff" in cli("stats", "--utf8", "surrogateescape", path).out
+    assert cli("stats", path).code == 1
+    told = cli("info", path)
+    assert told.code == 0
+    assert "a\\xff" in told.out
+    assert "is not UTF-8, so protobuf and TensorFlow refuse" in told.out
+    assert cli("info", "--json", path).json["features"][0]["name"] == "a\\xff"
+
+
+def odd_name(folder: Path) -> Path:
+    """Write a record with a feature whose name is no UTF-8."""
+    path = folder / "odd.tfrecord"
+    with tfrio.Writer(path, utf8="surrogateescape") as writer:
+        writer.write({"a\udcff": 7})
+    return path
+
+
+def test_damaged_records_are_left_out_when_asked(cli, tmp_path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with tfrio.Writer(path) as writer:
+        for i in range(3):
+            writer.write({"a": i})
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    for command in ("head", "stats"):
+        done = cli(command, path)
+        assert done.code == 1
+        assert "or give --skip-bad" in done.err
+        assert 'errors="' not in done.err
+        assert cli(command, "--skip-bad", path).code == 0
+    assert cli("head", "--skip-bad", path).out.count("record ") == 2
+    assert 'errors="' not in cli("count", "--help").out + cli("schema", "infer", path).err
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\x89PNG\r\n\x1a\n..",
+        b"\xff\xd8\xff",
+        b"RIFF1234WEBP",
+        b"RIFF1234WAVE",
+        b"GIF8",
+        b"BMW",
+        b"BM" + bytes(30),
+        b"\xc3\xbf\xc3\x98\xc3\xbf..",
+        b"",
+        b"II",
+        b"text",
+    ],
+)
+def test_head_and_stats_see_the_same_images(cli, tmp_path, value: bytes) -> None:
+    with tfrio.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write({"x": value})
+    formats = tfrio.stats(tmp_path / "a.tfrecord")["x"].formats
+    shown = cli("head", tmp_path / "a.tfrecord").out
+    assert [f"{name} image" in shown for name in formats] == [True] * len(formats)
+    assert ("image" in shown) == bool(formats)

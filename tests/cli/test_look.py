@@ -112,3 +112,16 @@ def test_a_missing_file_is_one_line_and_1(cli, command: str) -> None:
     assert done.err.startswith("tfrio: nothing here.tfrecord: ")
     assert done.err.count("\n") == 1
     assert done.out == ""
+
+
+def test_info_compares_with_a_schema(cli, shards, tmp_path) -> None:
+    saved = tmp_path / "schema.json"
+    assert cli("schema", "infer", *shards, "-o", saved).code == 0
+    done = cli("info", "--schema", saved, *shards)
+    assert done.code == 0
+    assert "records fit" in done.out
+    saved.write_text(saved.read_text().replace("int64", "bytes"))
+    done = cli("info", "--schema", saved, *shards)
+    assert done.code == 1
+    assert "the schema says bytes" in done.out
+    assert cli("info", "--json", "--schema", saved, *shards).json["schema"]["ok"] is False

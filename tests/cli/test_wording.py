@@ -41,6 +41,37 @@ from tfrio.cli.wording import spoken
             "one of overwriting, progress and b",
         ),
         (["head", "a"], "index='auto' is no option here", "index='auto' is no option here"),
+        (
+            ["stats", "a"],
+            'keep every whole record, or read with errors="skip"',
+            "keep every whole record, or give --skip-bad",
+        ),
+        (
+            ["count", "a"],
+            'keep every whole record, or read with errors="skip"',
+            "keep every whole record",
+        ),
+        (
+            ["head", "a"],
+            "Read it with utf8='surrogateescape', or raw payloads with tfrio.read_records",
+            "Read it with --utf8 surrogateescape, or raw payloads with `tfrio head --raw`",
+        ),
+        (
+            ["convert", "a", "b"],
+            "Read it with utf8='surrogateescape', or raw",
+            "Read it with `tfrio head --utf8 surrogateescape`, or raw",
+        ),
+        (
+            ["stats", "a"],
+            "leave the feature out (features=[...])",
+            "leave the feature out (--keys names the others)",
+        ),
+        (["count", "a"], "leave the feature out (features=[...]).", "leave the feature out."),
+        (
+            ["schema", "infer", "a"],
+            "sample must be a whole number of at least 1, got 0",
+            "--sample must be a whole number of at least 1, got 0",
+        ),
         (["nope"], "overwrite=True", "overwrite=True"),
         ([], "a=b", "a=b"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -68,11 +69,14 @@ def test_an_empty_input_gives_one_empty_shard(tmp_path: Path) -> None:
         assert row.records == 0
 
 
-@pytest.mark.parametrize("options", [{}, {"shards": 0}, {"shards": 2, "max_bytes": 3}])
-def test_exactly_one_limit_is_needed(tmp_path: Path, options: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="give one of shards, max_records and max_bytes"):
+@pytest.mark.parametrize(
+    "options", [{}, {"shards": 0}, {"shards": 1.5}, {"shards": 2, "max_bytes": 3}]
+)
+def test_exactly_one_limit_is_needed(tmp_path: Path, options: dict[str, Any]) -> None:
+    needed = "give one of shards, max_records and max_bytes|shards must be a whole number"
+    with pytest.raises(UsageError, match=needed):
         reshard(put(tmp_path, "a", THREE), tmp_path / "out", **options)
-    with pytest.raises(UsageError, match="give one of shards, max_records and max_bytes"):
+    with pytest.raises(UsageError, match=needed):
         ShardedWriter(tmp_path / "out", **options)
 
 

@@ -120,7 +120,7 @@ def test_nothing_found_says_what_was_looked_for(tmp_path: Path) -> None:
     put(empty, "_SUCCESS", b"")
     with pytest.raises(FileNotFoundError, match="no TFRecord files in this folder .*_SUCCESS"):
         expand(empty)
-    with pytest.raises(UsageError, match="expected a path, got 3"):
+    with pytest.raises(UsageError, match="expected a path .*, got 3"):
         expand([3])  # type: ignore[list-item]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from tfrio.cli.output import console, emit_json, json_option, new_table, plural
-from tfrio.cli.params import names
+from tfrio.cli.output import console, emit_json, json_option, new_table
+from tfrio.cli.params import names, skip_bad_option, utf8_option
 
 if TYPE_CHECKING:
+    from tfrio.examples.infer import Utf8
     from tfrio.examples.stats import Statistics
 
 __all__ = ["schema_command", "stats_command"]
@@ -18,10 +19,11 @@ __all__ = ["schema_command", "stats_command"]
 @click.command("stats", short_help="Count what each feature holds.")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("-k", "--keys", help="Only these features, separated by commas.")
-@click.option("--skip-bad", is_flag=True, help="Leave damaged records out.")
+@skip_bad_option
+@utf8_option
 @json_option
 def stats_command(
-    paths: tuple[str, ...], *, keys: str | None, skip_bad: bool, as_json: bool
+    paths: tuple[str, ...], *, keys: str | None, skip_bad: bool, utf8: Utf8, as_json: bool
 ) -> None:
     """Count what each feature of PATHS (files, folders, globs) holds, over every record.
 
@@ -35,7 +37,8 @@ def stats_command(
     """
     from tfrio.examples.stats import stats
 
-    found = stats(paths, features=names(keys), errors="skip" if skip_bad else "raise")
+    errors: Literal["skip", "raise"] = "skip" if skip_bad else "raise"
+    found = stats(paths, features=names(keys), errors=errors, utf8=utf8)
     if as_json:
         emit_json(found.to_dict())
     else:
@@ -63,9 +66,16 @@ def schema_command() -> None:
 @click.option("-o", "--out", help="Write the schema to this JSON file.")
 @click.option("--sample", type=int, help="Look at so many records only; default: all.")
 @click.option("--scalars", is_flag=True, help="Features with one value are bare numbers.")
+@utf8_option
 @json_option
 def infer_command(
-    paths: tuple[str, ...], *, out: str | None, sample: int | None, scalars: bool, as_json: bool
+    paths: tuple[str, ...],
+    *,
+    out: str | None,
+    sample: int | None,
+    scalars: bool,
+    utf8: Utf8,
+    as_json: bool,
 ) -> None:
     """Learn the narrowest schema that every record of PATHS (files, folders, globs) fits.
 
@@ -77,7 +87,7 @@ def infer_command(
     from tfrio.examples.schema_files import save_schema
     from tfrio.examples.schema_json import schema_to_json
 
-    schema = infer_schema(paths, sample=sample, scalars=scalars)
+    schema = infer_schema(paths, sample=sample, scalars=scalars, utf8=utf8)
     if out is not None:
         save_schema(schema, out)
     click.echo(schema_to_json(schema) if as_json else repr(schema))
@@ -87,9 +97,10 @@ def infer_command(
 @click.argument("schema")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--sample", type=int, help="Look at so many records only; default: all.")
+@utf8_option
 @json_option
 def check_command(
-    schema: str, paths: tuple[str, ...], *, sample: int | None, as_json: bool
+    schema: str, paths: tuple[str, ...], *, sample: int | None, utf8: Utf8, as_json: bool
 ) -> None:
     """Check PATHS (files, folders, globs) against SCHEMA: our JSON, a TFX text or features.json.
 
@@ -102,22 +113,10 @@ def check_command(
     from tfrio.examples.check import check_schema
     from tfrio.examples.schema_files import load_schema
 
-    found = check_schema(paths, load_schema(schema), sample=sample)
+    found = check_schema(paths, load_schema(schema), sample=sample, utf8=utf8)
     if as_json:
-        emit_json(
-            {
-                "ok": found.ok,
-                "records": found.records,
-                "problems": found.problems,
-                "unlisted": found.unlisted,
-            }
-        )
+        emit_json(found.to_dict())
     else:
-        for problem in found.problems:
-            click.echo(problem)
-        if found.unlisted:
-            click.echo(f"not in the schema, skipped on reading: {', '.join(found.unlisted)}")
-        verdict = "fit" if found.ok else "looked at, not all fit"
-        click.echo(f"{plural(found.records, 'record')} {verdict}")
+        click.echo(str(found))
     if not found.ok:
         raise SystemExit(1)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
 from tfrio.cli.output import console, json_option
-from tfrio.cli.params import readable
+from tfrio.cli.params import readable, skip_bad_option, utf8_option
 from tfrio.cli.values import describe, plain, preview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tfrio.examples.infer import Utf8
+
+Errors: TypeAlias = Literal["raise", "skip"]
 
 __all__ = ["head_command"]
 
@@ -30,9 +34,19 @@ __all__ = ["head_command"]
 @click.option("-k", "--keys", help="Show only these features, separated by commas.")
 @click.option("--strict", is_flag=True, help="Leave with 1 when a feature asked for is absent.")
 @click.option("--raw", is_flag=True, help="Show payloads as they are, whatever they hold.")
+@skip_bad_option
+@utf8_option
 @json_option
 def head_command(
-    paths: tuple[str, ...], number: int, keys: str | None, *, strict: bool, raw: bool, as_json: bool
+    paths: tuple[str, ...],
+    number: int,
+    keys: str | None,
+    *,
+    strict: bool,
+    raw: bool,
+    skip_bad: bool,
+    utf8: Utf8,
+    as_json: bool,
 ) -> None:
     """Show the first records of PATHS (files, folders, globs, - for standard input).
 
@@ -49,29 +63,35 @@ def head_command(
 
     files = expand(paths)  # all of them, though the first may hold records enough
     asked = keys.split(",") if keys else None
-    missing = False
-    for record, row in enumerate(_payloads(files, number) if raw else _rows(files, number)):
+    missing, record = False, -1
+    errors: Errors = "skip" if skip_bad else "raise"
+    rows = _payloads(files, errors) if raw else _rows(files, errors, utf8)
+    for record, row in enumerate(islice(rows, number)):
         shown = {name: row.get(name) for name in asked} if asked else row
         missing |= any(value is None for value in shown.values())
         if as_json:
             _print_json(shown)
         else:
             _print_record(record, shown)
+    if record < 0 < number and not as_json:
+        click.echo("no records")
     if missing and strict:
         raise SystemExit(1)
 
 
-def _rows(paths: list[str], number: int) -> Iterator[dict[str, Any]]:
+def _rows(paths: list[str], errors: Errors, utf8: Utf8) -> Iterator[dict[str, Any]]:
     from tfrio.examples.decode import read
+    from tfrio.examples.layout import shown_name
 
-    return islice(read(paths), number)
+    rows = read(paths, errors=errors, utf8=utf8)
+    return ({shown_name(name): value for name, value in row.items()} for row in rows)
 
 
-def _payloads(paths: list[str], number: int) -> Iterator[dict[str, Any]]:
+def _payloads(paths: list[str], errors: Errors) -> Iterator[dict[str, Any]]:
     """Yield payloads as rows of one value."""
     from tfrio.records.reader import read_records
 
-    return ({"payload": payload} for payload in islice(read_records(paths), number))
+    return ({"payload": payload} for payload in read_records(paths, errors=errors))
 
 
 def _print_json(row: dict[str, Any]) -> None:

@@ -35,8 +35,9 @@ _ADVICE = ". Run `tfrio verify`"  # is running
 
 @click.command("info", short_help="Say what files hold: records, features, compression, damage.")
 @click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.option("--schema", help="Also say how they fit this schema; leaves with 1 if they do not.")
 @json_option
-def info_command(paths: tuple[str, ...], *, as_json: bool) -> None:
+def info_command(paths: tuple[str, ...], *, schema: str | None, as_json: bool) -> None:
     """Say what PATHS (files, folders, globs, - for standard input) hold. No schema is needed.
 
     Every record is checked; the features are those of the first 1,000 records of each file.
@@ -47,16 +48,20 @@ def info_command(paths: tuple[str, ...], *, as_json: bool) -> None:
       tfrio info train.tfrecord
       tfrio info export/
       tfrio info --json 'shards/*.gz'
+      tfrio info --schema schema.json train.tfrecord
     """
+    from tfrio.examples.schema_files import load_schema
     from tfrio.survey import info
 
+    wanted = None if schema is None else load_schema(schema)
     with progress("checking", "bytes") as update:
-        report = info(paths, progress=update)
+        report = info(paths, schema=wanted, progress=update)
     if as_json:
         emit_json(report.to_dict())
     else:
         _tell_info(report)
-    if any(finding.kind in ("damage", "problem") for finding in report.checks.findings):
+    misfit = report.schema is not None and not report.schema.ok
+    if misfit or any(f.kind in ("damage", "problem") for f in report.checks.findings):
         raise SystemExit(1)
 
 
@@ -74,6 +79,12 @@ def _tell_info(report: InfoReport) -> None:
     for export in report.exports:
         out.print()
         _tell_export(export)
+    for note in report.notes:
+        out.print()
+        out.print(note, style="yellow")
+    if report.schema is not None:
+        out.print()
+        out.print(str(report.schema), style="" if report.schema.ok else "red")
     out.print()
     _tell_findings(checks)
 
@@ -85,11 +96,13 @@ def _packing(compression: str | None, members: int = 1) -> str:
 
 
 def _tell_features(features: tuple[FeatureInfo, ...], sampled: int) -> None:
+    from tfrio.examples.layout import shown_name
+
     table = new_table("feature", "kind", "values", "present", right=("present",))
     for feature in features:
         kind = " or ".join(feature.kinds) or "no kind"
         table.add_row(
-            feature.name,
+            shown_name(feature.name),
             f"steps of {kind}" if feature.list else kind,
             _lengths(feature),
             "always" if not feature.absent else f"{feature.present:,} of {sampled:,}",

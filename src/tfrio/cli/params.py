@@ -20,9 +20,18 @@ __all__ = [
     "overwrite_option",
     "readable",
     "setting",
+    "skip_bad_option",
+    "utf8_option",
 ]
 
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+skip_bad_option = click.option("--skip-bad", is_flag=True, help="Leave damaged records out.")
+utf8_option = click.option(
+    "--utf8",
+    type=click.Choice(["strict", "surrogateescape"]),
+    default="strict",
+    help="surrogateescape also accepts feature names that are not UTF-8.",
+)
 
 
 class _Pair(click.ParamType):  # type: ignore[type-arg]  # generic only in new releases

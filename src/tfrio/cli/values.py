@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tfrio.examples.codecs import image_format
+
 __all__ = ["describe", "plain", "preview"]
 
 _ROOM = 60  # characters of a value shown to people
-_MAGIC = {
-    b"\x89PNG\r\n\x1a\n": "PNG image",
-    b"\xff\xd8\xff": "JPEG image",
-    b"GIF8": "GIF image",
-    b"II*\x00": "TIFF image",
-    b"MM\x00*": "TIFF image",
-    b"RIFF": "RIFF data",
-    b"\x1f\x8b": "gzip data",
-}
+_GZIP = b"\x1f\x8b"
 
 
 def describe(value: Any) -> str:
@@ -76,9 +70,11 @@ def _joined(values: list[Any], count: int) -> str:
 
 
 def _bytes_preview(value: bytes) -> str:
-    for magic, name in _MAGIC.items():
-        if value.startswith(magic):
-            return name
+    found = image_format(value)
+    if found is not None:
+        return f"{found} image"
+    if value.startswith(_GZIP):
+        return "gzip data"
     text = _as_text(value[: 4 * _ROOM])
     if text is None and len(value) > 4 * _ROOM:  # a character may be cut at the end
         text = next((t for k in (1, 2, 3) if (t := _as_text(value[: 4 * _ROOM - k]))), None)

@@ -16,6 +16,7 @@ from tfrio.errors import UsageError
 from tfrio.records.index import build_index
 from tfrio.records.reader import RecordStream
 from tfrio.records.textindex import write_text_index
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
@@ -93,7 +94,7 @@ def create_index(tfrecord_file: PathLike, index_file: PathLike) -> None:
         kind = stream.compression
     if kind != "none":  # before a walk over all of it
         raise UsageError(
-            f"{os.fspath(tfrecord_file)} is {kind}-compressed: a text index gives offsets in a "
+            f"{path_text(tfrecord_file)} is {kind}-compressed: a text index gives offsets in a "
             "plain file. Decompress it first, or read it without an index"
         )
     write_text_index(build_index(tfrecord_file, compression="none", verify=False), index_file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from tfrio.compat.iterator_utils import draws
 from tfrio.errors import NotTFRecordError, warn_user
 from tfrio.records.access import RecordFile
 from tfrio.records.index import build_index
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ def _walked_part(source: Any, compression: str | None, shard: tuple[int, int]) -
         status = Path(source).stat()
     except (OSError, TypeError, ValueError):
         return _find_part(source, compression, shard)
-    path = os.fspath(source)
+    path = path_text(source)
     return _local_part(path, compression, shard, status.st_mtime_ns, status.st_size)
 
 

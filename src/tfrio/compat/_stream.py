@@ -15,6 +15,7 @@ from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
 from tfrio.storage import Closing
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -362,7 +363,7 @@ def open_part(
     """
     if _is_plain_file(source, compression):
         with contextlib.suppress(OSError):  # some file systems map no files
-            return _Mapped(os.fspath(source), part, brief=brief)
+            return _Mapped(path_text(source), part, brief=brief)
     rewind(source)
     return _Streamed(source, part, compression, threads=1 if brief else None)
 

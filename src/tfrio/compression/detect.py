@@ -30,7 +30,7 @@ def check_choice(value: str | None) -> Compression | None:
     """
     if value is None:
         return None
-    lower = value.lower()
+    lower = str(value).lower()
     if lower not in get_args(Compression):
         allowed = ", ".join(repr(v) for v in get_args(Compression))
         raise UsageError(f"unknown compression {value!r}; use one of {allowed}, or None")

@@ -13,6 +13,7 @@ from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, reso
 from tfrio.compression.inflate import Inflater, Input, Piece, inflate_block
 from tfrio.errors import CompressedDataError, FileCutError, UsageError
 from tfrio.storage import FORKED, at_fork, open_read, read_full
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,7 @@ class ChunkSource(Protocol):
 def usable_threads(threads: int | None) -> int:
     """Return how many threads to inflate on; by default at most 4 of this process's cores."""
     if threads is not None:
-        return max(threads, 1)
+        return max(whole_number(threads, "threads", least=0), 1)
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(count or 1, 4)
 

@@ -26,6 +26,7 @@ from tfrio.records.index import build_index
 from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import expand
 from tfrio.records.walk import walk
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,8 +102,8 @@ class Choices:
     def __post_init__(self) -> None:
         for name in ("batch_size", "window", "chunk"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, got {value}")
+            if value is not None:
+                whole_number(value, name)
         if type(self.seed) is not int:
             raise UsageError(f"seed must be a whole number, got {self.seed!r}")
         if self.shuffle not in (False, True, "full", "blocks", "buffer"):

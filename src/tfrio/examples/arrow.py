@@ -12,6 +12,7 @@ from tfrio.examples.decode import read_batches
 from tfrio.examples.infer import infer_schema
 from tfrio.examples.schema import Schema
 from tfrio.records.shards import refuse_streams
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,8 +123,7 @@ def to_arrow(
         FeatureKindError: A feature has two kinds.
         UsageError: No schema, and a path is a pipe, whose bytes come only once.
     """
-    if batch_size < 1:
-        raise UsageError(f"batch_size must be at least 1, got {batch_size}")
+    batch_size = whole_number(batch_size, "batch_size")
     if schema is None:
         refuse_streams(paths, "learning the columns and then reading them")
         made = infer_schema(paths, scalars=True, compression=compression, verify=verify)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tfrio.errors import many
 from tfrio.examples.infer import observe
+from tfrio.examples.layout import shown_name
 from tfrio.examples.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tfrio.compression import Compression
+    from tfrio.examples.infer import Utf8
     from tfrio.examples.observe import Observation, Seen
     from tfrio.examples.schema import Feature, SchemaLike
     from tfrio.types import PathsLike
@@ -38,6 +41,24 @@ class SchemaCheck:
         """Return whether every record fits."""
         return not self.problems
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "ok": self.ok,
+            "records": self.records,
+            "problems": self.problems,
+            "unlisted": tuple(map(shown_name, self.unlisted)),
+        }
+
+    def __str__(self) -> str:
+        """Return each misfit, and the outcome, as lines for a person."""
+        lines = [*self.problems]
+        if self.unlisted:
+            names = ", ".join(map(shown_name, self.unlisted))
+            lines.append(f"not in the schema, skipped on reading: {names}")
+        verdict = "fit" if self.ok else "looked at, not all fit"
+        return "\n".join([*lines, f"{self.records:,} {many(self.records, 'record')} {verdict}"])
+
 
 def check_schema(
     paths: PathsLike,
@@ -46,6 +67,7 @@ def check_schema(
     sample: int | None = None,
     compression: Compression | None = None,
     verify: bool = True,
+    utf8: Utf8 = "strict",
 ) -> SchemaCheck:
     """Compare records with a schema.
 
@@ -55,6 +77,7 @@ def check_schema(
         sample: Number of records to look at; None looks at all.
         compression: How the files are compressed; None goes by content.
         verify: Whether payload checksums are checked.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
         All that does not fit.
@@ -62,7 +85,7 @@ def check_schema(
     Raises:
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
-    seen, _ = observe(paths, sample=sample, compression=compression, verify=verify)
+    seen, _ = observe(paths, sample=sample, compression=compression, verify=verify, utf8=utf8)
     return misfits(seen, Schema.of(schema))
 
 

@@ -28,6 +28,8 @@ _MAGIC: Final = {
     b"II*\x00": "TIFF",
     b"MM\x00*": "TIFF",
 }
+# A BMP file begins with 14 bytes of header and 12 or more of another; two letters are no proof.
+_LEAST_BMP: Final = 26
 # Pillow modes whose pixels NumPy takes as they are; others are converted to RGB.
 _PLAIN_MODES: Final = ("L", "RGB", "RGBA", "I;16", "I", "F", "LA")
 
@@ -115,7 +117,7 @@ def image_format(value: bytes) -> str | None:
     """
     for magic, name in _MAGIC.items():
         if value.startswith(magic):
-            return name
+            return name if name != "BMP" or len(value) >= _LEAST_BMP else None
         mangled = magic.decode("latin-1").encode()
         if mangled != magic and value.startswith(mangled):
             return f"UTF-8-encoded {name}"

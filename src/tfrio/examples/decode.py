@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
 
 from tfrio.errors import MissingFeatureError, UsageError
 from tfrio.examples.convert import make_batch
@@ -15,6 +14,7 @@ from tfrio.examples.merge import join_chunks
 from tfrio.examples.outputs import output_slots
 from tfrio.examples.rows import batch_rows
 from tfrio.examples.schema import Schema
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-__all__ = ["read", "read_batches"]
+__all__ = ["check_names", "read", "read_batches"]
 
 # Rows are made from columns of at most this many records: enough to spread the cost of a call,
 # few enough that a row held by the user keeps little memory alive.
@@ -141,8 +141,7 @@ def read_batches(
         SchemaError: A record does not fit the schema.
         NotTFRecordError: A file is something else.
     """
-    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-        raise UsageError(f"batch_size must be a whole number of at least 1, got {batch_size!r}")
+    batch_size = whole_number(batch_size, "batch_size")
     options = Options(
         compression=compression,
         verify=verify,
@@ -161,12 +160,28 @@ def read_batches(
 
 
 def _form(schema: SchemaLike | None, features: Sequence[str] | None, *, switch: bool) -> Form:
-    if isinstance(features, str):
-        raise UsageError(f"features is a list of names; for one name write [{features!r}]")
+    check_names(features)
     if schema is None:
         return Learned(names=features, switch=switch)
     bound = Schema.of(schema)
     return Bound(bound if features is None else bound.select(features))
+
+
+def check_names(features: object) -> None:
+    """Refuse what is no list of names of features.
+
+    Args:
+        features: What a user gave; None stands for all.
+
+    Raises:
+        UsageError: A single name, or something else.
+    """
+    if isinstance(features, str):
+        raise UsageError(f"features is a list of names; for one name write [{features!r}]")
+    if features is None:
+        return
+    if not isinstance(features, Collection) or not all(isinstance(n, str) for n in features):
+        raise UsageError(f"features is a list of names, got {features!r}")
 
 
 def _whole_batch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -218,6 +218,13 @@ class RowEncoder:
     def _put_list(self, name: str, steps: Any, found: dict[Target, WireColumn]) -> None:
         feature = self.feature(name)
         wire = feature.stored_as(name) if feature else name
+        single = isinstance(steps, str | bytes) or getattr(steps, "ndim", 1) == 0
+        if single or not isinstance(steps, Iterable):
+            raise EncodeError(
+                f"feature list '{name}' needs steps, [[1, 2], [3]]; got a single "
+                f"{type(steps).__name__}. Put it in the context, or write [value]",
+                feature=name,
+            )
         made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
         if feature is None:
             for step in made:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tfrio import _core
-from tfrio.errors import TfrioError, UsageError, from_fault
+from tfrio.errors import TfrioError, from_fault
 from tfrio.examples.observe import Observation
 from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import each_source
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from tfrio.compression import Compression
@@ -96,8 +97,8 @@ def observe(
         NotTFRecordError: A file is something else.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
-    if sample is not None and sample < 1:
-        raise UsageError(f"sample must be at least 1 record, or None for all, got {sample!r}")
+    if sample is not None:
+        sample = whole_number(sample, "sample")
     total = Observation()
     for source in each_source(paths):
         with RecordStream(source, compression=compression) as stream:

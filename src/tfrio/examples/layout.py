@@ -22,6 +22,7 @@ __all__ = [
     "NativeColumn",
     "Origin",
     "Slot",
+    "shown_name",
     "stored_name",
     "wire_name",
 ]
@@ -198,3 +199,8 @@ def wire_name(name: str) -> bytes:
 def stored_name(name: bytes) -> str:
     """Return a stored feature name as text, the inverse of ``wire_name``."""
     return name.decode("utf-8", "surrogateescape")
+
+
+def shown_name(name: str) -> str:
+    """Return a feature name as it can be printed, bytes that are no UTF-8 escaped."""
+    return wire_name(name).decode("utf-8", "backslashreplace")

@@ -13,6 +13,7 @@ import numpy as np
 from tfrio import _core
 from tfrio.errors import MissingFeatureError, from_fault
 from tfrio.examples.convert import make_batch
+from tfrio.examples.decode import check_names
 from tfrio.examples.engine import Chunk, native_decoder
 from tfrio.examples.faults import decode_error, with_present
 from tfrio.examples.form import Bound, Form, Learned
@@ -68,6 +69,7 @@ def open(  # noqa: A001 - the verb of the domain: tfrio.open
         FileNotFoundError: A path stands for no file.
         CorruptRecordError: An index had to be made and the data is damaged.
     """
+    check_names(features)
     records = RecordSequence(paths, index=index, split=split, verify=verify)
     bound = None if schema is None else Schema.of(schema)
     if bound is not None and features is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from tfrio.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tfrio.examples.columns import Array
     from tfrio.examples.layout import Layout
 
@@ -33,6 +32,8 @@ def output_slots(out: Mapping[str, Array], layout: Layout, batch_size: int) -> d
     Raises:
         UsageError: An array does not fit its feature.
     """
+    if not isinstance(out, Mapping):
+        raise UsageError(f"out is a mapping of names to arrays, got {out!r}")
     found: dict[int, Array] = {}
     for name, array in out.items():
         if name not in layout.schema:

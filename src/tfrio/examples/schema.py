@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tfrio.errors import MissingFeatureError, SchemaError
+from tfrio.errors import MissingFeatureError, SchemaError, UsageError
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
@@ -87,6 +87,8 @@ class Feature:
     def __post_init__(self) -> None:
         if isinstance(self.shape, int):
             object.__setattr__(self, "shape", (self.shape,))
+        elif isinstance(self.shape, str) or not isinstance(self.shape, Iterable | None):
+            raise SchemaError(f"a shape is a tuple of axes, such as (3, 4), not {self.shape!r}")
         elif self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
         object.__setattr__(self, "default", _plain(self.default))
@@ -207,8 +209,23 @@ class Schema(Mapping[str, Feature]):
 
     @classmethod
     def of(cls, value: SchemaLike) -> Schema:
-        """Take a schema, or make one of a plain mapping."""
-        return value if isinstance(value, Schema) else cls(value)
+        """Take a schema, or make one of a plain mapping.
+
+        Args:
+            value: What a user gave.
+
+        Returns:
+            The schema.
+
+        Raises:
+            UsageError: It is neither.
+        """
+        if isinstance(value, Mapping):
+            return value if isinstance(value, Schema) else cls(value)
+        raise UsageError(
+            "a schema is a mapping of names to features, {'x': tfrio.Feature('float')}, or what "
+            f"tfrio.load_schema reads; got {value!r}"
+        )
 
     def __getitem__(self, name: str) -> Feature:
         return self._features[name]
@@ -347,7 +364,25 @@ def _join_lengths(
 
 def _check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise SchemaError(f"{what} must be one of {', '.join(choices)}; got {value!r}")
+        hint = _kind_hint(value) if what == "kind" else ""
+        raise SchemaError(f"{what} must be one of {', '.join(choices)}; got {value!r}{hint}")
+
+
+def _kind_hint(value: object) -> str:
+    """Say which kind holds values of a type that a user took for a kind."""
+    if isinstance(value, str | type) and value in ("str", "string", "text", "object", str, bytes):
+        told = "" if value is bytes else ", dtype='str'"
+        return f". Text is kind 'bytes': Feature('bytes'{told})"
+    try:
+        dtype = np.dtype(value)  # type: ignore[call-overload]
+    except TypeError:
+        return ""
+    kind = {"f": "float", "i": "int64", "u": "int64", "b": "int64"}.get(dtype.kind)
+    if kind is None or value is None:
+        return ""
+    stored = {"float": "float32", "int64": "int64"}[kind]
+    told = "" if dtype.name == stored else f", dtype='{dtype.name}'"
+    return f". {dtype.name} is kind '{kind}': Feature('{kind}'{told})"
 
 
 def _check_shape(shape: tuple[Dim, ...] | None) -> None:

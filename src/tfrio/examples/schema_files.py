@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfrio.errors import SchemaError
+from tfrio.examples.schema import Schema
 from tfrio.examples.schema_json import FORMAT, schema_from_json, schema_to_json
 from tfrio.examples.schema_tfds import schema_from_tfds
 from tfrio.examples.schema_tfx import schema_from_tfx
-from tfrio.storage import atomic_write
+from tfrio.storage import atomic_write, open_read
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
-    from tfrio.examples.schema import Schema
+    from tfrio.examples.schema import SchemaLike
     from tfrio.types import PathLike
 
 __all__ = ["load_schema", "parse_schema", "save_schema"]
 
 
-def save_schema(schema: Schema, path: PathLike) -> None:
+def save_schema(schema: SchemaLike, path: PathLike) -> None:
     """Write a schema as JSON, whole or not at all.
 
     Args:
-        schema: The schema.
+        schema: The schema, or a mapping of names to features.
         path: The file.
+
+    Raises:
+        UsageError: It is no schema.
     """
+    made = Schema.of(schema)
     with atomic_write(path) as file:
-        file.write(schema_to_json(schema).encode())
+        file.write(schema_to_json(made).encode())
 
 
 def load_schema(path: PathLike) -> Schema:
@@ -43,15 +49,20 @@ def load_schema(path: PathLike) -> Schema:
         SchemaError: None of these, or damaged.
     """
     try:
-        return parse_schema(Path(path).read_text(encoding="utf-8"))
+        return parse_schema(_content(path).decode())
     except UnicodeDecodeError as error:
         raise SchemaError(
             f"{path}: not a schema: neither JSON nor text ({error}); a binary TFX schema must be "
             "converted to text form",
-            path=str(path),
+            path=path_text(path),
         ) from error
     except SchemaError as error:
-        raise SchemaError(f"{path}: {error.message}", path=str(path)) from error
+        raise SchemaError(f"{path}: {error.message}", path=path_text(path)) from error
+
+
+def _content(path: PathLike) -> bytes:
+    with contextlib.closing(open_read(path)) as reader:
+        return b"".join(iter(lambda: reader.read(1 << 20), b""))
 
 
 def parse_schema(text: str) -> Schema:

@@ -8,15 +8,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrio.errors import many
+from tfrio.examples.decode import check_names
 from tfrio.examples.engine import Chunk, Engine, Options
 from tfrio.examples.form import Learned
+from tfrio.examples.layout import shown_name
 from tfrio.examples.tally import HEADINGS, FeatureStats
 from tfrio.records.shards import each_source
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrio.compression import Compression
+    from tfrio.examples.infer import Utf8
     from tfrio.examples.schema import Place
     from tfrio.records.damage import DamageReport
     from tfrio.storage import Source
@@ -47,7 +51,8 @@ class Statistics:
         for place in ("context", "list"):
             if (name, place) in self.features:
                 return self.features[name, place]
-        raise KeyError(f"no feature '{name}'; there are {sorted(n for n, _ in self.features)}")
+        known = sorted(shown_name(n) for n, _ in self.features)
+        raise KeyError(f"no feature '{name}'; there are {known}")
 
     @property
     def headline(self) -> str:
@@ -101,6 +106,7 @@ def stats(
     errors: Literal["raise", "skip"] = "raise",
     max_bad: int | None = None,
     report: DamageReport | None = None,
+    utf8: Utf8 = "strict",
     threads: int | None = None,
 ) -> Statistics:
     """Count what every feature holds: how often it is there, how long, which numbers.
@@ -113,6 +119,7 @@ def stats(
         errors: ``"raise"``, or ``"skip"`` to leave damaged records out.
         max_bad: Most damaged records of a file to skip before the next one raises.
         report: Filled with what was skipped.
+        utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
         threads: Files looked at at once, by default one a core.
 
     Returns:
@@ -122,6 +129,7 @@ def stats(
         CorruptRecordError: A record is damaged.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
+    check_names(features)
     sources = list(each_source(paths))
     options = Options(
         compression=compression,
@@ -129,10 +137,12 @@ def stats(
         errors=errors,
         max_bad=max_bad,
         report=report,
+        utf8=utf8,
         threads=1 if len(sources) > 1 else threads,
     )
     total = Statistics()
-    workers = min(threads or os.cpu_count() or 1, len(sources)) or 1
+    cores = os.cpu_count() or 1 if threads is None else whole_number(threads, "threads")
+    workers = min(cores, len(sources))
     with ThreadPoolExecutor(workers, "stats") as pool:
         for found in pool.map(lambda source: _count(source, features, options), sources):
             total.merge(found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfrio.examples.codecs import image_format
+from tfrio.examples.layout import shown_name
 
 if TYPE_CHECKING:
     from tfrio.examples.columns import Array
@@ -26,8 +27,9 @@ HEADINGS: Final = (
 
 # A varint grows by a byte at each of these: 2**7, 2**14 ... 2**63.
 _VARINT_STEPS: Final = np.array([1 << (7 * k) for k in range(1, 10)], np.uint64)
-# First bytes of the image formats known, and of such bytes that went through UTF-8.
-_IMAGE_STARTS: Final = np.frombuffer(b"\xff\x89GBIMR\xc3\xc2", np.uint8)
+# First two bytes of the image formats known, and of such bytes that went through UTF-8.
+_IMAGE_STARTS: Final = np.frombuffer(b"\xff\xd8\x89PGIBMIIMMRI\xc3\xbf\xc2\x89", ">u2")
+_HEAD: Final = 32  # bytes that tell an image's format
 
 
 @dataclass(slots=True)
@@ -117,7 +119,7 @@ class FeatureStats:
             records: Records in all, to tell how many lack the feature.
         """
         return {
-            "name": self.name,
+            "name": shown_name(self.name),
             "place": self.place,
             "kinds": dict(self.kinds),
             "present": self.present,
@@ -148,7 +150,7 @@ class FeatureStats:
         kind = " or ".join(self.kinds) or "no kind"
         low, high = self.lengths or (0, 0)
         return [
-            self.name,
+            shown_name(self.name),
             f"{kind} ({formats})" if formats else kind,
             f"{low:,}" if low == high else f"{low:,} to {high:,}",
             "always" if self.present == records else f"{self.present:,}",
@@ -193,9 +195,14 @@ class FeatureStats:
             return
         self._add_range(int(sizes.min()), int(sizes.max()))
         self._add_finite(sizes)
-        starts = offsets[:-1][sizes >= 12]
-        for start in starts[np.isin(data[starts], _IMAGE_STARTS)].tolist():
-            found = image_format(data[start : start + 16].tobytes())
+        self._add_formats(data, offsets[:-1][sizes >= 3], offsets[1:][sizes >= 3])
+
+    def _add_formats(self, data: Array, starts: Array, ends: Array) -> None:
+        begin = data[starts].astype(np.uint16) << 8 | data[starts + 1]
+        likely = np.isin(begin, _IMAGE_STARTS)
+        heads = np.minimum(ends, starts + _HEAD)[likely].tolist()
+        for start, end in zip(starts[likely].tolist(), heads, strict=True):
+            found = image_format(data[start:end].tobytes())
             if found is not None:
                 self.formats[found] += 1
 

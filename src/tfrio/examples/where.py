@@ -193,6 +193,8 @@ def filter_examples(
         CorruptRecordError: A record is damaged.
         FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
+    if not isinstance(where, str) and not callable(where):
+        raise UsageError(f"where is an expression or a function of a row, got {where!r}")
     test = Condition(where) if isinstance(where, str) else where
     features = list(test.features) if isinstance(test, Condition) else None
     files = expand(paths)

@@ -18,6 +18,7 @@ from tfrio.examples.wire import Encoders, Target, WireColumn, pieces
 from tfrio.records.writer import Mode, RecordWriter
 from tfrio.storage import is_remote
 from tfrio.storage.closing import Closing
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,7 @@ class Writer(Closing):
         self._encoders = Encoders(sort=sort)
         local = isinstance(path, str | os.PathLike) and not is_remote(path)
         self._unnoted = sidecar and isinstance(path, str) and not local
-        self._sidecar = os.fspath(path) if sidecar and local else None  # type: ignore[arg-type]
+        self._sidecar = path_text(path) if sidecar and local else None
         self._joined = mode == "a"
         self._out = RecordWriter(
             path,
@@ -278,11 +279,11 @@ class Writer(Closing):
         Raises:
             UsageError: One is no mapping.
         """
-        odd = next((value for value in given if not isinstance(value, Mapping)), None)
-        if odd is not None:
+        odd = [type(value).__name__ for value in given if not isinstance(value, Mapping)]
+        if odd:
             raise UsageError(
                 f"values come as a mapping by feature name, {{'name': value}}; got "
-                f"{type(odd).__name__}. Give a dict: a row to write, columns to write_batch. "
+                f"{odd[0]}. Give a dict: a row to write, columns to write_batch. "
                 f"Record {self.records} of {self.path}",
                 path=self.path,
                 record=self.records,

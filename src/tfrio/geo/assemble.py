@@ -20,7 +20,7 @@ from tfrio.geo.assemble_quicklook import quicklook as draw
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_report import ClassArea, ImportReport
 from tfrio.geo.assemble_target import north_up, resolve_target
-from tfrio.types import XY
+from tfrio.types import XY, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,8 +168,8 @@ def import_image(
         fills=nodata is not None and parts[0].target.manifest is None,
         progress=progress,
     )
-    tally = _write(os.fspath(out), parts, image, look, rules)
-    report = _report(os.fspath(out), parts, image, look, tally)
+    tally = _write(path_text(out), parts, image, look, rules)
+    report = _report(path_text(out), parts, image, look, tally)
     return report if quicklook is False else _with_quicklook(report, look, quicklook)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from tfrio.geo.assemble_open import open_export
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import Window
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def extract_patches(
     target = resolve_target(export, records, crs=crs)
     array = open_export(export, records, bands=bands, crs=crs, index=index)
     written = list(target.written)
-    folder = Path(os.fspath(out))
+    folder = Path(path_text(out))
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for patch in written if patches is None else patches:

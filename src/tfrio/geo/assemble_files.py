@@ -21,6 +21,7 @@ from tfrio.examples.schema import Feature
 from tfrio.geo.naming import group_exports, parse_shard_name
 from tfrio.records.names import base_name, natural_key, parse_name
 from tfrio.records.shards import list_files
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def list_shards(paths: PathsLike) -> list[str]:
         FileNotFoundError: A path stands for no file.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    return [file for path in given for file in _shards_of(os.fspath(path))]
+    return [file for path in given for file in _shards_of(path_text(path))]
 
 
 def _shards_of(path: str) -> Sequence[str]:
@@ -141,7 +142,7 @@ def _one_group(
     prefix: str | None,
 ) -> list[PredictionFile]:
     """Choose among several sets of files: that of the export, or files named one by one."""
-    searched = any(storage.size_of(os.fspath(path)) is None for path in given)
+    searched = any(storage.size_of(path_text(path)) is None for path in given)
     own = {os.path.normpath(name): group for name, group in groups.items()}
     if searched and prefix is not None and os.path.normpath(prefix) in own:
         return own[os.path.normpath(prefix)]

@@ -19,7 +19,7 @@ from tfrio.geo.assemble_target import north_up as turn_north_up
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import Window
 from tfrio.records.access import RecordFile
-from tfrio.types import XY
+from tfrio.types import XY, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def open_export(
     array = xarray.DataArray(values, coords=_coordinates(target.frame, plan), attrs=_attrs(target))
     if records is None and isinstance(export, str | os.PathLike):
         # As xarray does with files; read by tfrio.torch.
-        array.encoding["source"] = os.fspath(export)
+        array.encoding["source"] = path_text(export)
         array.encoding["tfrio"] = {"kernel": kernel, "partial": partial}
     if north_up:
         array = _turned(array, target.frame)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +12,7 @@ from tfrio.errors import GeoError, UsageError
 from tfrio.examples.writer import Writer
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import margin_of
-from tfrio.types import XY
+from tfrio.types import XY, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +76,7 @@ class PredictionWriter:
         kernel: Pair | None = None,
         partial: bool = False,
     ) -> None:
-        self._target = resolve_target(mixer, os.fspath(path))
+        self._target = resolve_target(mixer, path_text(path))
         given = None if kernel is None else XY.of(kernel, name="kernel")
         self._kernel = given or self._target.kernel
         self._partial = partial
@@ -88,7 +87,7 @@ class PredictionWriter:
         self._features: tuple[str, ...] = ()
         # The order of the features is that of the bands, on the map and in Earth Engine.
         self._writer = Writer(path, sort=False)
-        self.path = os.fspath(path)
+        self.path = path_text(path)
 
     def write(self, predictions: Any, *, index: Sequence[int] | Any | None = None) -> None:
         """Take a batch.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from tfrio import storage
 from tfrio.errors import require
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +62,8 @@ def quicklook(
         rgb = _in_colors(values[0], valid, table)
     else:
         rgb = _stretched(values if len(values) == 3 else values[:1], valid)
-    _write_png(os.fspath(out), np.concatenate((rgb, 255 * valid[None].astype(np.uint8))))
-    return os.fspath(out)
+    _write_png(path_text(out), np.concatenate((rgb, 255 * valid[None].astype(np.uint8))))
+    return path_text(out)
 
 
 def _color_table(dataset: Any) -> dict[int, tuple[int, int, int, int]]:

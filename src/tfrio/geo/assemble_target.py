@@ -21,7 +21,7 @@ from tfrio.geo.grid import Axis, PatchGrid, Window
 from tfrio.geo.manifest import Manifest, is_of_table, read_manifest
 from tfrio.geo.mixer import Mixer, read_mixer
 from tfrio.geo.naming import group_exports, parse_shard_name
-from tfrio.types import XY
+from tfrio.types import XY, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -259,7 +259,7 @@ def target_of(export: ExportLike) -> Target:
         return _of_mixer(export, "the mixer", None)
     if isinstance(export, Manifest):
         return _of_manifest(export, "the manifest", None)
-    path = os.fspath(export)
+    path = path_text(export)
     if not path.endswith(".json"):
         path = _side_file(path)
     if path.endswith(_MANIFEST):
@@ -352,7 +352,7 @@ def _beside(predictions: Any) -> str:
     own = [found for found in map(_of_prefix, sorted(prefixes)) if found is not None]
     if len(own) == 1:
         return own[0]
-    path = os.fspath(given[0])
+    path = path_text(given[0])
     folder = path if storage.is_folder(path) else os.path.dirname(path) or "."  # noqa: PTH120
     return _only_side_file(folder, "Say which with mixer=")
 

@@ -20,6 +20,7 @@ from tfrio.geo.mixer import read_mixer
 from tfrio.geo.naming import ExportNames, group_exports, parse_shard_name
 from tfrio.records.access import RecordFile
 from tfrio.records.names import base_name, is_record_name
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,20 +196,20 @@ def upload_manifests(
     Raises:
         GeoError: There is no TFRecord file in the folder.
     """
-    names = [base_name(entry.path) for entry in storage.list_folder(os.fspath(folder))]
+    names = [base_name(entry.path) for entry in storage.list_folder(path_text(folder))]
     exports, inputs = _without_inputs(group_exports(names, counted=True))
     _warn_of_names([n for n in names if is_record_name(n) and parse_shard_name(n) is None])
-    mixer = None if mixer is None else _within(os.fspath(folder), mixer)
+    mixer = None if mixer is None else _within(path_text(folder), mixer)
     if not exports:
         raise GeoError(f"{folder}: no TFRecord file here. Give the folder of the predictions")
-    target = Path(os.fspath(out if out is not None else folder))
+    target = Path(path_text(out if out is not None else folder))
     manifests: dict[str, dict[str, Any]] = {}
     problems = []
     for export in exports:
         own = export.mixer or mixer
-        problem = _problem(export, own, names, os.fspath(folder))
-        found = [] if problem else _features(Path(os.fspath(folder)), export, last_band_alpha)
-        problem = problem or _misfit(export, Path(os.fspath(folder)), own, found, bands)
+        problem = _problem(export, own, names, path_text(folder))
+        found = [] if problem else _features(Path(path_text(folder)), export, last_band_alpha)
+        problem = problem or _misfit(export, Path(path_text(folder)), own, found, bands)
         if problem or own is None:
             problems.append(problem)
             continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from tfrio.geo.crs import crs_text
 from tfrio.geo.frame import Frame
 from tfrio.geo.source import Band, Block, Mask, Pixels, nodata_mask
 from tfrio.geo.stamps import file_stamp
-from tfrio.types import XY, Affine6
+from tfrio.types import XY, Affine6, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -338,7 +337,7 @@ def open_raster(
         GeoError: The raster cannot be read or has no usable georeference.
         UsageError: There is no such band.
     """
-    text = os.fspath(path)
+    text = path_text(path)
     with raster_environment(), open_dataset(text) as dataset:
         _check_readable(dataset, text)
         frame, exact = _frame(dataset, text, source_crs)

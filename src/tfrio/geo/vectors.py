@@ -15,6 +15,7 @@ from tfrio.errors import GeoError, UsageError, require
 from tfrio.geo.crs import crs_text
 from tfrio.geo.files import read_small
 from tfrio.geo.target import project_geometry
+from tfrio.types import path_text
 
 __all__ = ["Feature", "read_features"]
 
@@ -59,7 +60,7 @@ def read_features(where: Any, *, crs: str | None, target: str) -> list[Feature]:
 def _load(where: Any) -> tuple[list[Feature], str | None]:
     """Return features and the CRS they tell."""
     if isinstance(where, str | os.PathLike):
-        text = os.fspath(where)
+        text = path_text(where)
         if not storage.is_remote(text) and not Path(text).exists():
             raise FileNotFoundError(f"{text}: no such file")
         return _LOADERS.get(Path(text).suffix.lower(), _load_vector)(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-import os
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -20,6 +19,7 @@ from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
 from tfrio.records.textindex import read_text_index
 from tfrio.storage import Closing, at_fork, is_remote, local_path, open_read, refuse_stream, size_of
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,11 +56,12 @@ def find_index(path: PathLike, choice: IndexChoice = "auto") -> RecordIndex:
         CorruptRecordError: There is no index, and the data is damaged.
         UsageError: The path is a pipe, in which no record can be found again.
     """
+    path = path_text(path)
     refuse_stream(path, "access by record number")
     index = _find_index(path, choice)
     if index.partial:
         warn_user(
-            f"{os.fspath(path)}: its index leaves damaged records out; {index.count} "
+            f"{path}: its index leaves damaged records out; {index.count} "
             f"{many(index.count, 'record')} can be read. Run `tfrio verify` for a full account"
         )
     return index
@@ -87,7 +88,7 @@ def _find_index(path: PathLike, choice: IndexChoice) -> RecordIndex:
 
 
 def _named_index(path: PathLike, place: PathLike) -> RecordIndex:
-    with local_path(place).open("rb") as file:
+    with contextlib.closing(open_read(local_path(place))) as file:
         ours = file.read(len(_INDEX_MAGIC)) == _INDEX_MAGIC
     return load_index(path, place) if ours else read_text_index(path, place)
 
@@ -105,7 +106,7 @@ class MappedFrames:
 
     def __init__(self, path: PathLike, index: RecordIndex, offsets: _Int64) -> None:
         self._offsets = offsets
-        self._path = os.fspath(path)
+        self._path = path_text(path)
         self._end = index.data_size
         self._map: Any = b""
         self.records: _core.RecordMap | None = None
@@ -251,7 +252,7 @@ class RecordFile(Closing):
     """
 
     def __init__(self, path: PathLike, *, index: IndexChoice | RecordIndex = "auto") -> None:
-        self.path = os.fspath(path)
+        self.path = path_text(path)
         self._index = index if isinstance(index, RecordIndex) else find_index(path, index)
         self._start()
 

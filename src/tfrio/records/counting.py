@@ -16,6 +16,7 @@ from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import expand
 from tfrio.records.walk import tally
 from tfrio.storage import is_regular, size_of
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from tfrio.types import PathsLike
@@ -131,6 +132,6 @@ def head(paths: PathsLike, n: int = 1, *, split: str | None = None) -> list[byte
     """
     records = read_records(expand(paths, split=split), threads=1)
     try:
-        return list(itertools.islice(records, n))
+        return list(itertools.islice(records, whole_number(n, "n", least=0)))
     finally:
         records.close()  # type: ignore[attr-defined]

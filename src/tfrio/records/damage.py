@@ -24,6 +24,7 @@ from tfrio.errors import (
     warn_user,
 )
 from tfrio.records.sniff import sniff
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from tfrio.records.reader import RecordStream
@@ -168,7 +169,7 @@ class DamagePolicy:
         if mode not in get_args(ErrorMode):
             raise UsageError(f"errors must be 'raise', 'skip' or 'return', got {mode!r}")
         self.mode = mode
-        self.max_bad = max_bad
+        self.max_bad = None if max_bad is None else whole_number(max_bad, "max_bad", least=0)
         self.report = report if report is not None else DamageReport()
         self._file_start = len(self.report.damages)
 

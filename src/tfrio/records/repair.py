@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from tfrio.records.reader import RecordStream
 from tfrio.records.walk import Chunk, walk
 from tfrio.records.writer import Mode, RecordWriter
 from tfrio.storage import is_remote, local_path
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _what(damage: Damage) -> str:
 
 def _same_file(path: PathLike, out: PathLike) -> bool:
     if is_remote(path) or is_remote(out):
-        return os.fspath(path) == os.fspath(out)
+        return path_text(path) == path_text(out)
     return local_path(path).resolve() == local_path(out).resolve()
 
 
@@ -119,10 +119,11 @@ def repair(
         NotTFRecordError: The file is something else.
         UsageError: ``out`` is ``path`` and ``overwrite`` is not set.
     """
+    path, out = path_text(path), path_text(out)
     if not overwrite and _same_file(path, out):
         raise UsageError(f"{out}: repair writes a new file; name another, or set overwrite")
     if not is_remote(path) and local_path(path).is_dir():
-        raise UsageError(f"{os.fspath(path)}: a folder; repair takes one file at a time")
+        raise UsageError(f"{path}: a folder; repair takes one file at a time")
     mode: Mode = "w" if overwrite or is_remote(out) else "x"
     damages: list[Damage] = []
     repaired = 0
@@ -141,6 +142,4 @@ def repair(
             if progress:
                 progress(stream.consumed, stream.size or 0)
     dropped = sum(damage.lost for damage in damages if not damage.repairable)
-    return RepairReport(
-        os.fspath(path), os.fspath(out), writer.records, repaired, dropped, tuple(damages)
-    )
+    return RepairReport(path, out, writer.records, repaired, dropped, tuple(damages))

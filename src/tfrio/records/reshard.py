@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from tfrio.records.counting import count
 from tfrio.records.damage import DamagePolicy, DamageReport, ErrorMode
 from tfrio.records.names import base_name, parse_name, shard_path
 from tfrio.records.reader import RecordStream
+from tfrio.records.sharded import one_limit
 from tfrio.records.shards import expand
 from tfrio.records.sidecar import Fingerprint, fingerprint
 from tfrio.records.walk import Chunk, walk
@@ -31,6 +31,7 @@ from tfrio.storage import (
     refuse_stream,
     size_of,
 )
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -335,13 +336,11 @@ def reshard(
         CorruptRecordError: A record is damaged.
         UsageError: Not exactly one of ``shards``, ``max_records``, ``max_bytes``, or below 1.
     """
-    given = [n for n in (shards, max_records, max_bytes) if n is not None]
-    if len(given) != 1 or given[0] < 1:
-        raise UsageError("give one of shards, max_records and max_bytes, at least 1")
+    shards, max_records, max_bytes = one_limit(shards, max_records, max_bytes)
     if errors == "return":
         raise UsageError("damaged records cannot be written; errors must be 'raise' or 'skip'")
     suffix = suffix or (".tfrecord.gz" if compression == "gzip" else ".tfrecord")
-    files, text = _checked(expand(paths), os.fspath(prefix))
+    files, text = _checked(expand(paths), path_text(prefix))
     options = {
         "shards": shards,
         "max_records": max_records,
@@ -443,7 +442,7 @@ def merge(
         CorruptRecordError: A record is damaged.
         FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
-    files = expand(paths)
+    files, out = expand(paths), path_text(out)
     stream = is_stream(out)
     if not overwrite:
         refuse_existing(out)
@@ -451,8 +450,8 @@ def merge(
     with RecordWriter(out, compression=compression, level=level) as writer:
         for frames, ends in copy:
             writer.write_framed(frames, ends)
-    size, digest = (0, "") if stream else (size_of(os.fspath(out)) or 0, digest_of(out))
-    row = ShardRow(os.fspath(out), writer.records, size, digest)
+    size, digest = (0, "") if stream else (size_of(out) or 0, digest_of(out))
+    row = ShardRow(out, writer.records, size, digest)
     return CopyReport((row,), writer.records, 0, copy.left_out, copy.policy.report)
 
 

@@ -13,15 +13,33 @@ from tfrio.errors import UsageError
 from tfrio.records.names import shard_path
 from tfrio.records.writer import RecordWriter
 from tfrio.storage import FORKED, Closing, at_fork, is_remote, publish, temporary_beside
+from tfrio.types import path_text, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrio.types import PathLike
 
-__all__ = ["ShardedWriter"]
+__all__ = ["ShardedWriter", "one_limit"]
 
 _FRAME_BYTES = 16
+
+
+def one_limit(
+    shards: int | None, max_records: int | None, max_bytes: int | None
+) -> tuple[int | None, int | None, int | None]:
+    """Return the one way to divide records among shards, the others None.
+
+    Raises:
+        UsageError: Not exactly one is given, or it is no whole number of at least 1.
+    """
+    if sum(limit is not None for limit in (shards, max_records, max_bytes)) != 1:
+        raise UsageError("give one of shards, max_records and max_bytes, at least 1")
+    return (
+        None if shards is None else whole_number(shards, "shards"),
+        None if max_records is None else whole_number(max_records, "max_records"),
+        None if max_bytes is None else whole_number(max_bytes, "max_bytes"),
+    )
 
 
 class ShardedWriter(Closing):
@@ -63,10 +81,9 @@ class ShardedWriter(Closing):
         threads: int | None = None,
         fsync: bool = False,
     ) -> None:
-        limits = [n for n in (shards, max_records, max_bytes) if n is not None]
-        if len(limits) != 1 or limits[0] < 1:
-            raise UsageError("give one of shards, max_records and max_bytes, at least 1")
-        self.prefix = str(prefix)
+        self.closed = True  # until everything below succeeded
+        shards, max_records, max_bytes = one_limit(shards, max_records, max_bytes)
+        self.prefix = path_text(prefix)
         if is_remote(self.prefix):
             raise UsageError("sharded writing needs a local folder: names change at the end")
         self._suffix = suffix
@@ -85,7 +102,6 @@ class ShardedWriter(Closing):
         self._temporary: list[Path] = []
         self._writers: list[RecordWriter] = []
         self._bytes = 0
-        self.closed = True  # until everything below succeeded
         self._why_closed = "writer is closed"
         self.records = 0
         self.paths: list[str] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tfrio.compression import open_chunks
 from tfrio.compression.detect import HEAD_BYTES, header_length
-from tfrio.errors import CompressedDataError, UsageError, warn_user
+from tfrio.errors import CompressedDataError, warn_user
 from tfrio.records.names import (
     SIDECAR,
     ShardGap,
@@ -33,6 +33,7 @@ from tfrio.storage import (
     refuse_stream,
     size_of,
 )
+from tfrio.types import path_text, paths_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -198,7 +199,7 @@ def list_files(paths: PathsLike, *, split: str | None = None) -> Listing:
         FileNotFoundError: A path stands for no file.
         UsageError: Not a path.
     """
-    found = [_one(_text(path)) for path in _several(paths)]
+    found = [_one(path_text(path)) for path in paths_list(paths)]
     files = [file for listing in found for file in listing.files]
     ignored = [entry for listing in found for entry in listing.ignored]
     if split is not None:
@@ -210,22 +211,14 @@ def list_files(paths: PathsLike, *, split: str | None = None) -> Listing:
     return Listing(tuple(files), tuple(ignored))
 
 
-def _text(path: Any) -> str:
-    if not isinstance(path, str | os.PathLike):
-        raise UsageError(f"expected a path, got {path!r}")
-    text = os.fspath(cast("os.PathLike[str]", path))
-    if not text:
-        raise UsageError("a path is empty; name a file, or '.' for the current folder")
-    return text
-
-
 def expand(paths: PathsLike, *, split: str | None = None) -> list[str]:
     """Return the files of ``list_files``; warn where shards are missing beside them.
 
     Files named in full are taken as they are, without a warning.
     """
-    files = list_files(paths, split=split).files
-    named = {_text(path) for path in _several(paths)}
+    given = [path_text(path) for path in paths_list(paths)]
+    files = list_files(given, split=split).files
+    named = set(given)
     found = [file for file in files if file not in named and parse_name(file)]
     for gap in gaps_beside(found):
         warn_user(f"{gap.message}. Reading goes on without")
@@ -268,17 +261,13 @@ def gaps_beside(files: Iterable[str]) -> list[ShardGap]:
     return gaps
 
 
-def _several(paths: PathsLike) -> list[Any]:
-    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-
-
 def each_source(paths: PathsLike | Source | Iterable[Source]) -> Iterator[Source]:
     """Yield what to open: file objects as they are, paths expanded, in the order given."""
     if hasattr(paths, "read"):
         yield cast("Source", paths)
         return
-    for path in _several(cast("PathsLike", paths)):
+    for path in paths_list(paths):
         if hasattr(path, "read"):
-            yield path
+            yield cast("Source", path)
         else:
-            yield from expand(cast("str", path))
+            yield from expand(path_text(path))

@@ -33,6 +33,7 @@ from tfrio.storage import (
     refuse_stream,
     size_of,
 )
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,7 +117,7 @@ def _mtime(path: Source) -> int:
 
 def _misfit(made_for: Fingerprint, index: RecordIndex, path: PathLike) -> str | None:
     """Return why an index does not fit its data, None when it does."""
-    size = size_of(os.fspath(path))
+    size = size_of(path_text(path))
     if made_for.mtime_ns and size == made_for.size and _mtime(path) == made_for.mtime_ns:
         return None  # nothing of the data needs to be read
     found = fingerprint(path)
@@ -148,7 +149,7 @@ def cache_folder() -> Path:
 
 def sidecar_places(path: PathLike) -> tuple[Path, ...]:
     """Return where the index of a data file may lie: beside it, then in the cache folder."""
-    text = os.fspath(path)
+    text = path_text(path)
     key = text if is_remote(text) else str(local_path(text).resolve())
     name = f"{base_name(text)}-{hashlib.sha256(key.encode()).hexdigest()[:16]}{SIDECAR}"
     cached = cache_folder() / "index" / name
@@ -308,7 +309,7 @@ def load_index(path: PathLike, place: PathLike) -> RecordIndex:
         FileNotFoundError: No such index.
         IndexFileError: The index is damaged, of another version, or made for other data.
     """
-    name = os.fspath(place)
+    name = path_text(place)
     index, made_for = _decode(local_path(place).read_bytes(), name)
     misfit = _misfit(made_for, index, path)
     if misfit:

@@ -270,8 +270,8 @@ def open_sink(
             raise UsageError(f"{path}: remote objects can only be written with mode 'w'")
         return RemoteSink(str(path))
     if is_stream(path) and not exclusive:
-        return StreamSink(local_path(path))  # type: ignore[arg-type]
-    if isinstance(path, str | os.PathLike):
+        return StreamSink(local_path(path))
+    if isinstance(path, str | bytes | os.PathLike):
         return LocalSink(local_path(path), append_at=append_at, exclusive=exclusive, fsync=fsync)
     if not hasattr(path, "write"):
         raise UsageError(f"expected a path, a URL or a writable file object, got {path!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from tfrio.errors import IndexFileError, UsageError
 from tfrio.records.fit import wrong_record
 from tfrio.records.index import RecordIndex
 from tfrio.storage import atomic_write, local_path, size_of
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +57,8 @@ def _parse(place: PathLike) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
             rows.append((int(fields[0]), int(fields[1])))
         except (ValueError, IndexError):
             raise IndexFileError(
-                f"{os.fspath(place)}, line {number}: expected 'offset size', found {line!r}",
-                path=os.fspath(place),
+                f"{path_text(place)}, line {number}: expected 'offset size', found {line!r}",
+                path=path_text(place),
             ) from None
     return np.array(rows, np.int64).reshape(-1, 2)
 
@@ -76,30 +76,30 @@ def read_text_index(path: PathLike, place: PathLike) -> RecordIndex:
     Raises:
         IndexFileError: Not a text index, or its entries do not fit the file.
     """
-    name = os.fspath(place)
+    name = path_text(place)
     table = _parse(place)
     offsets, sizes = table[:, 0], table[:, 1]
     ends = offsets + sizes
-    size = size_of(os.fspath(path))
+    size = size_of(path_text(path))
     if (sizes < _FRAME).any() or (offsets < 0).any() or (offsets[1:] < ends[:-1]).any():
         raise IndexFileError(f"{name}: entries overlap or are shorter than a record", path=name)
     end = int(ends[-1]) if len(ends) else 0
     if size is not None and end > size:
         raise IndexFileError(
-            f"{name}: its last record ends at {end}, but {os.fspath(path)} has {size} bytes: it "
+            f"{name}: its last record ends at {end}, but {path_text(path)} has {size} bytes: it "
             "was made for other data. Make it again with `tfrio index`",
             path=name,
         )
     if size is not None and end < size:
         raise IndexFileError(
-            f"{name}: its last record ends at {end}, but {os.fspath(path)} has {size} bytes: the "
+            f"{name}: its last record ends at {end}, but {path_text(path)} has {size} bytes: the "
             "records behind would be missing. Make it again with `tfrio index`",
             path=name,
         )
     wrong = wrong_record(path, offsets, ends)
     if wrong is not None:
         raise IndexFileError(
-            f"{name}: no record of {os.fspath(path)} lies at byte {wrong} as it says: it was made "
+            f"{name}: no record of {path_text(path)} lies at byte {wrong} as it says: it was made "
             "for other data, or that is compressed or damaged. Make it again with `tfrio index`",
             path=name,
         )

@@ -20,6 +20,7 @@ from tfrio.storage.remote import (
     remote_errors,
     uses_obstore,
 )
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
@@ -81,14 +82,14 @@ def size_of(path: str) -> int | None:
 
 def is_regular(source: object) -> bool:
     """Tell whether this names a local file that can be opened several times (not a pipe)."""
-    if not isinstance(source, str | os.PathLike) or is_remote(source):
+    if not isinstance(source, str | bytes | os.PathLike) or is_remote(source):
         return False
     return local_path(source).is_file()
 
 
 def is_stream(source: object) -> bool:
     """Tell whether this names a local pipe, socket or device, whose bytes come only once."""
-    if not isinstance(source, str | os.PathLike) or is_remote(source):
+    if not isinstance(source, str | bytes | os.PathLike) or is_remote(source):
         return False
     local = local_path(source)
     return local.exists() and not local.is_file() and not local.is_dir()
@@ -103,8 +104,8 @@ def refuse_existing(path: PathLike) -> None:
     Raises:
         FileExistsError: A file of this name exists.
     """
-    if not is_stream(path) and size_of(os.fspath(path)) is not None:
-        raise FileExistsError(f"{os.fspath(path)} exists already; name another, or set overwrite")
+    if not is_stream(path) and size_of(path_text(path)) is not None:
+        raise FileExistsError(f"{path_text(path)} exists already; name another, or set overwrite")
 
 
 def refuse_stream(source: object, work: str) -> None:

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_ch
 
 from tfrio.errors import UsageError
 from tfrio.storage.remote import StoreFile, filesystem, is_remote, remote_errors, uses_obstore
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
@@ -84,13 +85,13 @@ class BinaryReader(Protocol):
         ...
 
 
-def local_path(path: PathLike) -> Path:
+def local_path(path: object) -> Path:
     """Return a local path, without a leading ``file://``.
 
     Raises:
-        UsageError: The path is empty, which would stand for the current folder.
+        UsageError: It is no path, or empty, which would stand for the current folder.
     """
-    text = os.fspath(path).removeprefix("file://")
+    text = path_text(path).removeprefix("file://")
     if not text:
         raise UsageError("a path is empty; name a file, or '.' for the current folder")
     return Path(text)
@@ -109,8 +110,8 @@ def _seekless(name: str) -> UsageError:
 
 def name_of(source: Source) -> str:
     """Return what to call ``source`` in messages."""
-    if isinstance(source, str | os.PathLike):
-        return os.fspath(source)
+    if isinstance(source, str | bytes | os.PathLike):
+        return path_text(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else f"<{type(source).__name__}>"
 
@@ -148,7 +149,12 @@ class LocalReader:
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
-        self._file = _QuietFile(path, "rb")
+        try:
+            self._file = _QuietFile(path, "rb")
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{name}: no such file. Check the path") from None
+        except IsADirectoryError:
+            raise IsADirectoryError(f"{name}: a folder, not a file. Name a file in it") from None
         self.seekable = self._file.seekable()
         self._lock = threading.Lock()
         # Kept here, not in the file, whose position would be shared with forked processes.
@@ -361,8 +367,8 @@ def open_read(source: Source) -> BinaryReader:
     """
     if is_remote(source):
         return _open_remote(cast("str", source))
-    if isinstance(source, str | os.PathLike):
-        return LocalReader(local_path(source), os.fspath(source))
+    if isinstance(source, str | bytes | os.PathLike):
+        return LocalReader(local_path(source), path_text(source))
     if not hasattr(source, "read"):
         raise UsageError(f"expected a path, a URL or a binary file object, got {source!r}")
     return ObjectReader(source, name_of(source), owned=False)

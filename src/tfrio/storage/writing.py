@@ -13,6 +13,7 @@ from tfrio.errors import TfrioError, require
 from tfrio.storage.listing import is_stream
 from tfrio.storage.reading import local_path
 from tfrio.storage.remote import filesystem, is_remote, obstore_of, uses_obstore
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,7 @@ def open_beside(path: Path, temporary: Path) -> io.FileIO:
         return open_write(temporary)
     except OSError as error:
         if error.errno is not None:
-            error.filename = os.fspath(path)
+            error.filename = path_text(path)
         raise
 
 

@@ -6,7 +6,6 @@ are flattened row by row. The manifest beside the file keeps what this loses.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from tfrio.tables.manifest import (
 )
 from tfrio.tables.points import DEFAULT_CRS, lonlat
 from tfrio.tables.sources import open_table
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -128,7 +128,7 @@ def export_table(
     table = open_table(source, layer=layer, encoding=encoding, text=asked)
     fields = apply_types(select(table.fields, selectors), types)
     job = _Export(table, fields, xy=xy, crs=crs or table.crs, dtype=dtype, strict=strict, fill=fill)
-    path = f"{prefix_of(os.fspath(prefix))}.tfrecord.gz"
+    path = f"{prefix_of(path_text(prefix))}.tfrecord.gz"
     if not storage.is_remote(path):
         storage.local_path(path).parent.mkdir(parents=True, exist_ok=True)
     with Writer(path) as writer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import zipfile
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from tfrio import storage
 from tfrio.errors import MissingFeatureError, SchemaError, UsageError
 from tfrio.examples.decode import read
 from tfrio.tables.png import png_bytes, stretched
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ def extract_images(
     names = [image] if mask is None else [image, mask]
     rows = itertools.islice(read(paths, features=None), first, stop)
     written: list[str] = []
-    with _sink(os.fspath(out)) as put:
+    with _sink(path_text(out)) as put:
         for number, row in enumerate(rows, first):
             _check(row, names, number)
             data, suffix = _file(row, image, mask, shape, layout, number)
@@ -103,7 +103,7 @@ def extract_images(
         if not written:
             span = "" if records is None else f" {first}:{stop}, counted from 0"
             raise UsageError(f"{paths}: there are no records{span}. Nothing was written")
-    return ExtractReport(os.fspath(out), tuple(written))
+    return ExtractReport(path_text(out), tuple(written))
 
 
 @contextmanager

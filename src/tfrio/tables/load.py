@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +16,7 @@ from tfrio.tables.conversion import Conversion, plan_conversions
 from tfrio.tables.manifest import find_manifest
 from tfrio.tables.points import DEFAULT_CRS, geo_metadata, to_degrees
 from tfrio.tables.sinks import format_of, open_sink
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -106,7 +106,7 @@ def import_table(
         SchemaError: Values do not have the shape or type asked for.
         FeatureKindError: A feature has two kinds; the text names the first record of each.
     """
-    target = os.fspath(out)
+    target = path_text(out)
     form = format_of(target)
     files = expand(path)
     manifest = find_manifest(files[0]) if len(files) == 1 else None

@@ -20,6 +20,7 @@ from tfrio.tables.fields import Field, Profile
 from tfrio.tables.points import DEFAULT_CRS, point_of_wkb
 from tfrio.tables.rows import CsvRows, GeoJsonRows, text_file
 from tfrio.tables.rows_arrow import arrow_csv
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from tfrio.tables.rows import Row
@@ -102,7 +103,7 @@ def open_table(
         UsageError: The format is not known.
     """
     if isinstance(source, str | os.PathLike):
-        return _open_file(os.fspath(source), layer, encoding, text)
+        return _open_file(path_text(source), layer, encoding, text)
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowSource("table", lambda: _stream(source))
     if isinstance(source, Iterable) and not isinstance(source, Mapping):

@@ -24,6 +24,7 @@ from tfrio.tables.archive import archive_batches, archive_schema, write_archive
 from tfrio.tables.arrow import arrow_schema, look_through, record_batches, rows_per_batch
 from tfrio.tables.sinks import FORMATS, open_sink
 from tfrio.tables.sources import ARROW, PARQUET, open_ipc, open_parquet
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +98,7 @@ def convert(
         EncodeError: A value has no place in a TFRecord.
         FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
-    target = os.fspath(out)
+    target = path_text(out)
     given, made = _form(source), _form(target)
     _check_target(target, made)
     if given != "records" and made != "records":
@@ -122,7 +123,7 @@ def convert(
 
 def _form(path: Any) -> str:
     """Return ``"parquet"``, ``"arrow"``, ``"npz"`` or ``"records"``, by the name."""
-    name = os.fspath(path).lower() if isinstance(path, str | os.PathLike) else ""
+    name = path_text(path).lower() if isinstance(path, str | os.PathLike) else ""
     forms = ((PARQUET, "parquet"), (ARROW, "arrow"), (_ARCHIVE, "npz"))
     return next((form for endings, form in forms if name.endswith(endings)), "records")
 
