@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import tfrio
 from tests.datasets.conftest import ids, row_of
 from tfrio import Writer, read, read_batches, read_records, stats
+from tfrio.compression.blocks import HEADER_SIZE, block_header
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.errors import CompressedDataError, CorruptRecordError
 from tfrio.records.access import RecordFile
@@ -145,3 +148,67 @@ def test_a_split_tells_a_damaged_block_once(tmp_path):
         found += ids(part)
         assert part.report.skipped_records == before + 1
     assert sorted(found) == np.sort(kept).tolist()
+
+
+def _wrong_inside(folder: Path, wrong: dict[int, int]) -> tuple[str, list[int]]:
+    """Write blocks that inflate, with wrong lengths inside.
+
+    Args:
+        folder: Where to write.
+        wrong: How many records lose their header, by the number of the first.
+
+    Returns:
+        The file, and the number of the first record of each block, and of all.
+    """
+    path = folder / "a.tfrecord.gz"
+    with Writer(path, block_size=12_000) as writer:
+        for number in range(_COUNT):
+            writer.write(row_of(number, 2000))
+    lost = {record for first, count in wrong.items() for record in range(first, first + count)}
+    blocks = read_blocks(path)
+    assert blocks is not None
+    file, data = RecordFile(path, index="memory"), bytearray()
+    for first, stop in itertools.pairwise(blocks.first.tolist()):
+        buffer, starts = file.frames(first, stop)
+        inner = bytearray(buffer)
+        for record in lost & set(range(first, stop)):
+            inner[starts[record - first] + 9] ^= 1  # the length's own checksum
+        packed = gzip.compress(bytes(inner), mtime=0)[10:]
+        data += block_header(HEADER_SIZE + len(packed), len(inner), stop - first) + packed
+    path.write_bytes(data)
+    return str(path), blocks.first.tolist()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("wrong", [{0: 1}, {8: 1}, {13: 1, 15: 1}, {20: 1, 42: 2}, {59: 1}])
+def test_a_wrong_length_inside_a_block_costs_no_neighbour(tmp_path, wrong, workers):
+    path, _ = _wrong_inside(tmp_path, wrong)
+    lost = {record for first, count in wrong.items() for record in range(first, first + count)}
+    kept = [number for number in range(_COUNT) if number not in lost]
+    options = {"batch_size": 4, "errors": "skip", "schema": {"id": "int64"}, "index": "memory"}
+    for shuffle in (False, True):
+        data = TFRecordDataset(path, shuffle=shuffle, window=16, **options)
+        assert sorted(ids(data.loader(num_workers=workers))) == kept
+        assert {damage.record for damage in data.report.damages} == lost
+        assert {damage.code for damage in data.report.damages} == {"length-crc"}
+    with pytest.raises(CorruptRecordError, match="length checksum") as caught:
+        list(TFRecordDataset(path, **{**options, "errors": "raise"}))
+    assert caught.value.record == min(lost)
+
+
+def test_rows_by_number_around_a_wrong_length(tmp_path):
+    path, _ = _wrong_inside(tmp_path, {8: 1})
+    rows = tfrio.open(path, index="memory")
+    assert [int(row["id"][0]) for row in (rows[7], rows[9])] == [7, 9]
+    with pytest.raises(CorruptRecordError, match="record 8"):
+        rows[8]
+    with pytest.raises(CorruptRecordError, match="record 8"):
+        rows[5:12]
+
+
+def test_faults_that_stand_for_any_number_cost_the_block(tmp_path):
+    path, edges = _wrong_inside(tmp_path, {7: 1, 9: 2})
+    block = next(range(a, b) for a, b in itertools.pairwise(edges) if a <= 7 < b)
+    assert 10 in block
+    data = ArrayDataset(path, batch_size=4, errors="skip", schema={"id": "int64"}, index="memory")
+    assert ids(data) == [number for number in range(_COUNT) if number not in block]

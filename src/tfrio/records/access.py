@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import threading
 from collections import OrderedDict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -191,17 +192,50 @@ class BlockFrames:
             raise IndexFileError(f"{name}: no gzip block at byte {begin}, as its index says")
         data = inflate_block(stored, header, name=name, start=begin)
         scan = _core.scan(data, 0, -1, False, True)
+        starts = _record_starts(data, scan, stop - first)
+        if starts is not None:
+            return data, starts
         if scan.fault is not None:
             offset = int(self._blocks.data[number]) + scan.fault.offset
             raise from_fault(scan.fault, path=name, record=first + scan.fault.record, offset=offset)
-        if len(scan.spans) != stop - first:
-            raise CorruptRecordError(
-                f"{name}: the gzip block at byte {begin} holds {len(scan.spans)} records where its "
-                f"header says {stop - first}. Run `tfrio verify`",
-                path=name,
-                record=first,
-            )
-        return data, scan.spans[:, 0] - _HEADER
+        raise CorruptRecordError(
+            f"{name}: the gzip block at byte {begin} holds {len(scan.spans)} records where its "
+            f"header says {stop - first}. Run `tfrio verify`",
+            path=name,
+            record=first,
+        )
+
+
+def _record_starts(data: Piece, scan: _core.Scan, count: int) -> _Int64 | None:
+    """Return where the records of a block begin; for those that are lost, where its fault lies.
+
+    Whoever reads one of them meets the fault, and the records around it are not lost with it.
+
+    Args:
+        data: The block, uncompressed.
+        scan: What a scan from its start found.
+        count: Number of its records.
+
+    Returns:
+        Shape (count,); None where it cannot be told which are lost.
+    """
+    parts = [scan.spans[:, 0] - _HEADER]
+    faults: list[int] = []
+    while scan.fault is not None:
+        faults.append(scan.fault.offset)
+        begin, _ = _core.find_record(data, scan.fault.offset + 1, True)
+        if begin < 0:
+            break
+        scan = _core.scan(data, begin, -1, False, True)
+        parts.append(scan.spans[:, 0] - _HEADER)
+    lost = count - sum(map(len, parts))
+    if lost < len(faults) or (lost > len(faults) and len(faults) != 1):
+        return None
+    each = lost // max(1, len(faults))
+    gaps = [np.full(each, fault, np.int64) for fault in faults]
+    nothing = np.empty(0, np.int64)
+    pairs = zip_longest(parts, gaps, fillvalue=nothing)
+    return np.concatenate([starts for pair in pairs for starts in pair])
 
 
 def _header_of(stored: bytes) -> Header | None:
