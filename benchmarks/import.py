@@ -95,14 +95,15 @@ def rasterio_alone(_: Path, side: int, out: Path, compress: str, workers: int) -
 def ours(source: Path, _: int, out: Path, compress: str, workers: int) -> None:
     from tfrio.geo import import_image
 
-    mixer = mixer_of(source)
-    import_image(source, out / "ours.tif", mixer=mixer, compress=compress, workers=workers)
+    options = {"mixer": mixer_of(source), "compress": compress, "workers": workers}
+    import_image(source, out / "ours.tif", overwrite=True, **options)
 
 
 def blended(source: Path, _: int, out: Path) -> None:
     from tfrio.geo import import_image
 
-    import_image(source, out / "b.tif", mixer=mixer_of(source), compress="none", blend="hann")
+    options = {"mixer": mixer_of(source), "compress": "none", "blend": "hann"}
+    import_image(source, out / "b.tif", overwrite=True, **options)
 
 
 def read_only(source: Path, _: int, __: Path) -> None:

@@ -124,6 +124,7 @@ def predict(model: UNet, prefix: str, folder: Path) -> None:
         dtype="uint8",
         nodata=0,
         class_names=CLASSES,
+        overwrite=True,
     )
     print(report)
 

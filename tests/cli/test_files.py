@@ -122,7 +122,14 @@ def test_merge_stops_at_damage_or_leaves_it_out(cli, damaged, tmp_path) -> None:
     assert done.code == 0
     assert "1 damaged record left out" in done.out
     assert "skipped 1 damaged" in done.err
-    assert cli("merge", "--skip-bad", "--max-bad", "0", damaged, out).code == 1
+    again = cli("merge", "--skip-bad", damaged, out)
+    assert (again.code, "exists already" in again.err, "--overwrite" in again.err) == (
+        2,
+        True,
+        True,
+    )
+    limited = ("merge", "--skip-bad", "--max-bad", "0", "--overwrite")
+    assert cli(*limited, damaged, out).code == 1
 
 
 def test_filter_keeps_what_holds(cli, shards, tmp_path) -> None:

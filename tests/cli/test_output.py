@@ -69,3 +69,14 @@ def test_progress_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture[s
 def test_tables_align_numbers_right() -> None:
     table = new_table("name", "count", right=("count",))
     assert [column.justify for column in table.columns] == ["left", "right"]
+
+
+def test_progress_moves_on_a_terminal_where_the_end_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress("converting", "records") as update:
+        assert update is not None
+        update(3, 0)
+        update(7, 20)
+    assert "converting" in capsys.readouterr().err

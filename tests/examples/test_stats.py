@@ -134,3 +134,16 @@ def test_statistics_read_as_a_table(tmp_path):
     cells = {line.split("  ")[0]: line.split() for line in lines[2:]}
     assert "always" in cells["n"]
     assert "(JPEG" in cells["image"]
+
+
+def test_progress_ends_at_the_size_of_all_files(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.tfrecord.gz" for name in "ab"]
+    for path in paths:
+        with Writer(path) as writer:
+            for k in range(5):
+                writer.write({"x": [k]})
+    calls: list[tuple[int, int]] = []
+    stats([str(path) for path in paths], progress=lambda *now: calls.append(now))
+    size = sum(path.stat().st_size for path in paths)
+    assert calls[-1] == (size, size)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)

@@ -166,9 +166,11 @@ class TestOrder:
         rows = ({"b": tile(i).ravel(), "n": i + 0.5, "t": b"x"} for i in range(4))
         path = write(tmp_path / "q.tfrecord", rows)
         with pytest.raises(GeoError, match="record 0: 0.5 of feature 'n' is no patch index"):
-            import_image(path, tmp_path / "map.tif", mixer=MIX_A, index="n")
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, index="n", overwrite=True)
         with pytest.raises(GeoError, match="feature 't' is bytes, no index"):
-            import_image(path, tmp_path / "map.tif", mixer=MIX_A, index="t", bands=["b"])
+            import_image(
+                path, tmp_path / "map.tif", mixer=MIX_A, index="t", bands=["b"], overwrite=True
+            )
 
     def test_a_partial_import_is_asked_for(self, tmp_path: Path) -> None:
         path = self.indexed(tmp_path / "p.tfrecord", (3, 0))

@@ -81,7 +81,7 @@ def test_float_labels_become_whole_numbers_where_asked(tmp_path: Path) -> None:
     assert (report.dtype, len(report.classes)) == ("uint8", 2)
     path = written(tmp_path / "q.tfrecord", [0.0, 300.0])
     with pytest.raises(GeoError, match=r"uint8 does not hold .* from 0.0 to 300.0"):
-        import_image(path, tmp_path / "m.tif", mixer=MIX_A, dtype="uint8")
+        import_image(path, tmp_path / "m.tif", mixer=MIX_A, dtype="uint8", overwrite=True)
 
 
 def test_fractions_are_not_cut(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_features_of_different_sizes(tmp_path: Path) -> None:
     rows = ({"a": tile(i) / 1, "b": tile(i, XY(2, 2)) / 1} for i in range(4))
     path = write(tmp_path / "r.tfrecord", ({n: v.ravel() for n, v in r.items()} for r in rows))
     with pytest.raises(UsageError, match="features of one size"):
-        import_image(path, tmp_path / "m.tif", mixer=MIX_A, blend="mean")
+        import_image(path, tmp_path / "m.tif", mixer=MIX_A, blend="mean", overwrite=True)
 
 
 class TestCoarse:

@@ -66,7 +66,9 @@ def test_colours_that_the_raster_cannot_hold_are_a_warning(tmp_path: Path, score
     out = tmp_path / "map.tif"
     with pytest.warns(TfrioWarning, match="one band of uint8 or uint16; this one has 3 of float32"):
         import_image(scores, out, mixer=MIX_A, class_names=NAMES, colors=COLORS)
-    import_image(scores, out, mixer=MIX_A, bands=["label"], class_names=NAMES, colors=COLORS)
+    import_image(
+        scores, out, mixer=MIX_A, bands=["label"], class_names=NAMES, colors=COLORS, overwrite=True
+    )
     with rasterio.open(out) as dataset:
         assert dataset.colormap(1)[1] == (0, 128, 0, 255)
 
@@ -82,6 +84,6 @@ def test_names_tell_that_whole_floats_are_classes(tmp_path: Path) -> None:
     rows = ({"class": (np.arange(12) % 3).astype(np.float32)} for _ in range(4))
     floats, out = write(tmp_path / "floats.tfrecord", rows), tmp_path / "map.tif"
     assert not import_image(floats, out, mixer=MIX_A).classes
-    report = import_image(floats, out, mixer=MIX_A, class_names=NAMES)
+    report = import_image(floats, out, mixer=MIX_A, class_names=NAMES, overwrite=True)
     assert [row.name for row in report.classes] == NAMES
     assert report.dtype == "float32"

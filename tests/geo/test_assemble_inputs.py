@@ -61,7 +61,7 @@ def test_a_transpose_can_be_written_all_the_same(exported: Path, tmp_path: Path)
         import_image(path, tmp_path / "m.tif", mixer=exported, check="warn")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        import_image(path, tmp_path / "m.tif", mixer=exported, check="off")
+        import_image(path, tmp_path / "m.tif", mixer=exported, check="off", overwrite=True)
     with pytest.raises(UsageError, match="check must be one of error, warn, off"):
         import_image(path, tmp_path / "m.tif", mixer=exported, check="maybe")  # type: ignore[arg-type]
 
@@ -141,7 +141,7 @@ def test_what_tells_nothing_is_let_through(tmp_path: Path, what: str, patch: Pai
             for c in range(0, 60 // width * width, width)
         ]
         path = write(tmp_path / f"{kind}.tfrecord", ({"p": tile.ravel()} for tile in tiles))
-        report = import_image(path, tmp_path / "m.tif", mixer=tmp_path / "a")
+        report = import_image(path, tmp_path / "m.tif", mixer=tmp_path / "a", overwrite=True)
         assert report.patches == len(tiles), kind
 
 

@@ -39,7 +39,7 @@ class TestNodata:
             import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=0)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=9)
+            import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=9, overwrite=True)
 
     def test_nan_becomes_nodata(self, tmp_path: Path) -> None:
         rows = [{"b": tile(i).ravel().astype(np.float32)} for i in range(4)]
@@ -48,7 +48,7 @@ class TestNodata:
         report = import_image(path, tmp_path / "map.tif", mixer=MIX_A, nodata=-1)
         assert report.invalid == 1
         assert read(report.path)[0, 0, 3] == -1
-        plain = import_image(path, tmp_path / "map.tif", mixer=MIX_A)
+        plain = import_image(path, tmp_path / "map.tif", mixer=MIX_A, overwrite=True)
         assert np.isnan(plain.nodata)
         assert np.isnan(read(plain.path)[0, 0, 3])
 

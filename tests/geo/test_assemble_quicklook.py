@@ -79,5 +79,7 @@ def test_import_draws_on_request(tmp_path: Path) -> None:
     picture = drawn(report.quicklook)
     assert picture.shape == (6, 8, 4)
     assert picture[0, 0].tolist() == [0, 0, 255, 255]
-    other = import_image(path, tmp_path / "map.tif", mixer=MIX_A, quicklook=tmp_path / "q.png")
+    other = import_image(
+        path, tmp_path / "map.tif", mixer=MIX_A, quicklook=tmp_path / "q.png", overwrite=True
+    )
     assert other.quicklook == str(tmp_path / "q.png")

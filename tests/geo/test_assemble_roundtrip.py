@@ -182,7 +182,9 @@ def test_every_edge_rule_comes_back(
 ) -> None:
     export_image(source_a(), tmp_path / "a", patch=(4, 3), compressed=compressed, **options)
     for blend in ("crop", "mean", "hann"):
-        report = import_image(tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a", blend=blend)
+        report = import_image(
+            tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a", blend=blend, overwrite=True
+        )
         np.testing.assert_array_equal(read(report.path)[0], GEO_A[: size[0], : size[1]])
         assert report.covered == size[0] * size[1]
 
@@ -233,7 +235,11 @@ def test_the_mask_of_the_export_becomes_nodata(tmp_path: Path) -> None:
     assert report.classes[0].pixels == 35
     assert report.nodata == 255
     unmasked = import_image(
-        tmp_path / "p.tfrecord", tmp_path / "m.tif", mixer=tmp_path / "a-mixer.json", mask="off"
+        tmp_path / "p.tfrecord",
+        tmp_path / "m.tif",
+        mixer=tmp_path / "a-mixer.json",
+        mask="off",
+        overwrite=True,
     )
     assert unmasked.masked == 0
     assert (read(unmasked.path) == 1).all()
@@ -277,7 +283,7 @@ def test_array_bands_and_collapsed_bands(tmp_path: Path) -> None:
     for collapse in (False, True):
         prefix = tmp_path / f"c{collapse}"
         export_image(source, prefix, patch=(4, 3), collapse_bands=collapse)
-        report = import_image(prefix, tmp_path / "m.tif", mixer=prefix)
+        report = import_image(prefix, tmp_path / "m.tif", mixer=prefix, overwrite=True)
         assert report.bands == ("b", "t_0", "t_1", "t_2")
         expected = np.concatenate([GEO_A[None], series])[:, :6, :8]
         np.testing.assert_array_equal(read(report.path), expected)
@@ -288,7 +294,7 @@ def test_a_zero_class_is_no_nodata(tmp_path: Path) -> None:
     classes[2, 3] = 255
     source = array_source(classes, AFFINE, crs="EPSG:32618", nodata=255)
     export_image(source, tmp_path / "a", patch=(4, 3), dtype="native")
-    report = import_image(tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a")
+    report = import_image(tmp_path / "a", tmp_path / "m.tif", mixer=tmp_path / "a", overwrite=True)
     assert report.nodata == 255
     np.testing.assert_array_equal(read(report.path)[0], classes[:6, :8])
     zero = next(row for row in report.classes if row.value == 0)

@@ -86,13 +86,21 @@ def test_what_cannot_be_uploaded_is_listed(tmp_path: Path) -> None:
     assert "gap: shard 00001 is missing" in gap
     assert "no-mixer has no mixer" in mixer
     again = upload_manifests(
-        tmp_path, assets=ASSETS, uri=URI, mixer="good-mixer.json", out=tmp_path, bands=["x", "y"]
+        tmp_path,
+        assets=ASSETS,
+        uri=URI,
+        mixer="good-mixer.json",
+        out=tmp_path,
+        bands=["x", "y"],
+        overwrite=True,
     )
     assert len(again.manifests) == 2
     manifest = again.manifests[str(tmp_path / "no-mixer-upload.json")]
     assert manifest["tilesets"][0]["sources"][0]["uris"][-1] == f"{URI}/good-mixer.json"
     assert manifest["bands"][1] == {"id": "y", "tilesetId": "ts", "tilesetBandIndex": 1}
-    lost = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="lost-mixer.json")
+    lost = upload_manifests(
+        tmp_path, assets=ASSETS, uri=URI, mixer="lost-mixer.json", overwrite=True
+    )
     assert any("the mixer lost-mixer.json is not in the folder" in p for p in lost.problems)
 
 
@@ -110,14 +118,14 @@ def test_shards_that_tell_their_number_make_one_set(tmp_path: Path) -> None:
         f"{URI}/x-mixer.json",
     ]
     (tmp_path / "tr-00001-of-00002.tfrecord.gz").unlink()
-    lost = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="x-mixer.json")
+    lost = upload_manifests(tmp_path, assets=ASSETS, uri=URI, mixer="x-mixer.json", overwrite=True)
     assert "tr: shard 00001 is missing" in lost.problems[0]
 
 
 def test_inputs_beside_predictions_are_left_out(tmp_path: Path) -> None:
     source = array_source(GEO_A, AFFINE, crs="EPSG:32618")
     export_image(source, tmp_path / "scene", patch=(4, 3))
-    alone = upload_manifests(tmp_path, assets=ASSETS, uri=URI)
+    alone = upload_manifests(tmp_path, assets=ASSETS, uri=URI, overwrite=True)
     assert [manifest["name"] for manifest in alone.manifests.values()] == [f"{ASSETS}/scene"]
     assert alone.left_out == ()
     export(tmp_path, "pred", mixer=False)
@@ -197,13 +205,13 @@ def test_records_that_do_not_go_with_mixer_or_bands(tmp_path: Path) -> None:
     few, part = upload_manifests(tmp_path, **options).problems  # type: ignore[arg-type]
     assert "few-mixer.json says 4 patches, the files hold 2" in few
     assert "records carry patch_index, which Earth Engine takes for a band" in part
-    named = upload_manifests(tmp_path, bands=["x"], **options).problems  # type: ignore[arg-type]
+    named = upload_manifests(tmp_path, bands=["x"], **options, overwrite=True).problems  # type: ignore[arg-type]
     assert "1 band names for the 2 features class, p" in named[1]
 
 
 def test_a_mask_is_no_band(tmp_path: Path) -> None:
     export(tmp_path, "a")
-    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI, last_band_alpha=True)
+    plan = upload_manifests(tmp_path, assets=ASSETS, uri=URI, last_band_alpha=True, overwrite=True)
     (manifest,) = plan.manifests.values()
     assert [band["id"] for band in manifest["bands"]] == ["class"]
     assert manifest["maskBands"] == [{"tilesetId": "ts"}]

@@ -20,7 +20,7 @@ from tfrio.geo.report import ExportReport
 def back(report: ExportReport, path: Path, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """Import an export; return values (bands, height, width) and where they are valid."""
     source = report.mixer if options.pop("by_mixer", False) else report.manifest
-    import_image(list(report.shards), path, mixer=source, **options)
+    import_image(list(report.shards), path, mixer=source, overwrite=True, **options)
     with rasterio.open(path) as image:
         return image.read(), image.read_masks() > 0
 

@@ -14,13 +14,14 @@ from tests.records.golden import PAYLOADS, THREE, put
 from tfrio.errors import NotTFRecordError, UsageError
 from tfrio.records.reader import read_records
 from tfrio.records.repair import repair
+from tfrio.records.writer import RecordWriter
 
 
 @pytest.mark.parametrize(
     ("content", "kept", "text"),
     [
         (golden.CUT_PAYLOAD, 3, "kept 3, dropped 20 bytes"),
-        (golden.JUNK_BETWEEN, 3, "resynchronised at offset 83, 37 bytes dropped"),
+        (golden.JUNK_BETWEEN, 3, "37 bytes dropped, goes on at offset 83"),
         (golden.LENGTH_CRC_FLIP, 3, r"kept 3, dropped 0 bytes; .* \(1 repaired header\)"),
         (golden.LENGTH_FLIP, 3, "header repaired, payload intact"),
         (golden.ZERO_TAIL, 3, "dropped 4096 bytes"),
@@ -44,6 +45,22 @@ def test_a_damaged_payload_is_dropped_and_told(tmp_path: Path) -> None:
     assert list(read_records(tmp_path / "out")) == [PAYLOADS[0], PAYLOADS[2]]
     assert (report.kept, report.dropped_bytes, report.repaired_headers) == (2, 46, 0)
     assert json.loads(json.dumps(report.to_dict()))["damages"][0]["record"] == 1
+
+
+def test_where_nothing_can_be_kept_no_file_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord.gz"
+    with RecordWriter(path) as writer:
+        for payload in PAYLOADS:
+            writer.write(payload)
+    data = bytearray(path.read_bytes())
+    data[60] ^= 1  # in the only block
+    path.write_bytes(data)
+    report = repair(path, tmp_path / "out.tfrecord.gz")
+    assert (report.kept, report.clean) == (0, False)
+    assert "out.tfrecord.gz is not written, as nothing could be kept" in report.text
+    assert "3 records of this gzip block lost, 138 bytes dropped" in report.text
+    assert report.damages[0].to_dict()["lost_records"] == 3
+    assert [p.name for p in tmp_path.iterdir()] == ["a.tfrecord.gz"]
 
 
 def test_a_cut_gzip_file_gives_up_every_whole_record(tmp_path: Path) -> None:

@@ -110,7 +110,19 @@ def test_an_interrupted_run_goes_on_behind_its_finished_shards(
     assert [Path(p).stat().st_mtime_ns for p in closed] == kept
     assert [row.digest for row in again.files] == [row.digest for row in whole.files]
     assert json.loads((tmp_path / "x-shards.json").read_text())["complete"] is True
-    assert reshard(path, tmp_path / "x", max_records=13).resumed == 0, "a finished run starts anew"
+    with pytest.raises(FileExistsError, match="x-00000-of-00008.tfrecord exists already"):
+        reshard(path, tmp_path / "x", max_records=13)
+    assert reshard(path, tmp_path / "x", max_records=13, overwrite=True).resumed == 0
+
+
+def test_shards_that_would_remain_beside_the_new_ones_are_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", THREE)
+    reshard(path, tmp_path / "x", max_bytes=1)
+    with pytest.raises(UsageError, match="x-00000.tfrecord: a shard of another set"):
+        reshard(path, tmp_path / "x", max_bytes=1000, overwrite=True)
+    reshard(path, tmp_path / "y", shards=2)
+    with pytest.raises(UsageError, match="y-00000-of-00002.tfrecord: a shard of another set"):
+        reshard(path, tmp_path / "y", shards=2, compression="gzip", overwrite=True)
 
 
 def test_other_work_or_other_data_starts_anew(tmp_path: Path) -> None:
@@ -122,10 +134,11 @@ def test_other_work_or_other_data_starts_anew(tmp_path: Path) -> None:
         shard.unlink()
     assert reshard(path, tmp_path / "x", max_records=2).resumed == 0
     place.write_text("not json")
-    assert reshard(path, tmp_path / "x", max_records=2).resumed == 0
+    again = reshard(path, tmp_path / "x", max_records=2, overwrite=True)
+    assert again.resumed == 0
     place.write_text(place.read_text().replace('"complete": true', '"complete": false'))
     (tmp_path / "x-00000-of-00002.tfrecord").unlink()
-    assert reshard(path, tmp_path / "x", max_records=2).resumed == 0
+    assert reshard(path, tmp_path / "x", max_records=2, overwrite=True).resumed == 0
 
 
 @pytest.mark.parametrize("shards", [None, 2])
@@ -272,7 +285,7 @@ def test_splitting_refuses_to_mix_with_another_set_of_the_same_prefix(tmp_path: 
     for options in ({"shards": 3}, {"max_bytes": 100}):
         with pytest.raises(UsageError, match="a shard of another set with the same prefix"):
             reshard(path, tmp_path / "t", **options)  # type: ignore[arg-type]
-    reshard(path, tmp_path / "t", shards=2)
+    reshard(path, tmp_path / "t", shards=2, overwrite=True)
     reshard(path, tmp_path / "t2", shards=3)
     assert len(list(tmp_path.glob("t-0*"))) == 2
 

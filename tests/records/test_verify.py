@@ -244,3 +244,13 @@ def test_a_report_reads_like_a_sentence(tmp_path: Path) -> None:
     assert "payload checksum mismatch in record 1 at offset 46" in lines[1]
     assert "1 whole record precedes" in lines[1]
     assert str(count([sound])) == "3 records in 1 file, 138 bytes"
+
+
+def test_an_empty_file_is_sound_but_named(tmp_path: Path) -> None:
+    put(tmp_path, "a.tfrecord", THREE)
+    empty = put(tmp_path, "b.tfrecord", b"")
+    put(tmp_path, "_SUCCESS", b"")
+    assert verify(empty).empty == (str(empty),), "named in full it is read"
+    report = verify(tmp_path)
+    assert (report.ok, report.empty) == (True, (str(empty),))
+    assert "b.tfrecord: 0 bytes: valid without a record, but often what a broken off" in str(report)

@@ -202,12 +202,14 @@ def test_selectors_fill_and_types(tmp_path: Path) -> None:
     rows = [{"a": 1, "b": None, "c": "x"}, {"a": 2, "b": 3, "c": None}]
     report = export_table(rows, tmp_path / "out", selectors="b,a", fill=-9999)
     assert rows_of(report.path) == [{"a": [1], "b": [-9999]}, {"a": [2], "b": [3]}]
-    by_name = export_table(rows, tmp_path / "out", fill={"c": "none"}, types={"a": "bytes"})
+    by_name = export_table(
+        rows, tmp_path / "out", fill={"c": "none"}, types={"a": "bytes"}, overwrite=True
+    )
     assert rows_of(by_name.path) == [{"a": b"1", "c": b"x"}, {"a": b"2", "b": [3], "c": b"none"}]
     with pytest.raises(UsageError, match="fill: 'x' does not fit column 'a'"):
-        export_table(rows, tmp_path / "out", fill={"a": "x"})
+        export_table(rows, tmp_path / "out", fill={"a": "x"}, overwrite=True)
     with pytest.raises(UsageError, match="fill: no column 'z'"):
-        export_table(rows, tmp_path / "out", fill={"z": 0})
+        export_table(rows, tmp_path / "out", fill={"z": 0}, overwrite=True)
 
 
 def test_identifiers_that_float32_changes(tmp_path: Path) -> None:

@@ -266,3 +266,15 @@ def test_a_pipe_is_refused_instead_of_read_twice(tmp_path):
         with pytest.raises(UsageError, match="save it to a file first"):
             work()
     assert not target.exists()
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npz", "tfrecord.gz"])
+def test_progress_tells_records(tmp_path: Path, suffix: str) -> None:
+    path = written(tmp_path / "three.tfrecord", THREE)
+    there: list[tuple[int, int]] = []
+    convert(path, tmp_path / f"t.{suffix}", progress=lambda *now: there.append(now))
+    assert there[-1][0] in (1, 3)
+    assert there[-1][1] == (3 if suffix == "parquet" else 0)
+    back: list[tuple[int, int]] = []
+    convert(tmp_path / f"t.{suffix}", tmp_path / "b.tfrecord", progress=lambda *n: back.append(n))
+    assert back

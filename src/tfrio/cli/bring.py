@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from tfrio.cli.output import emit_json, json_option, progress
-from tfrio.cli.params import PAIR, as_mapping, names, setting
+from tfrio.cli.params import (
+    PAIR,
+    as_mapping,
+    names,
+    not_standard_output,
+    overwrite_option,
+    readable,
+    setting,
+)
 
 __all__ = ["import_command"]
 
@@ -18,8 +26,8 @@ def import_command() -> None:
 
 
 @import_command.command("image", short_help="Put predictions back on the map.")
-@click.argument("predictions", nargs=-1, required=True)
-@click.argument("out")
+@click.argument("predictions", nargs=-1, required=True, callback=readable)
+@click.argument("out", callback=not_standard_output)
 @click.option("--mixer", help="Mixer, manifest, prefix or folder of the export; default: beside.")
 @click.option("--bands", help="Features to place, in this order, separated by commas.")
 @click.option("--kernel", type=PAIR, help="Kernel of padded predictions; default: the export's.")
@@ -51,6 +59,7 @@ def import_command() -> None:
     help="Where predictions fit their inputs better turned, flipped or in another order.",
 )
 @click.option("--quicklook", metavar="PNG", help="Also write a small picture of the map.")
+@overwrite_option
 @json_option
 def image_command(predictions: tuple[str, ...], out: str, *, as_json: bool, **options: Any) -> None:
     """Write PREDICTIONS (files, folders, globs; one record a patch) as the GeoTIFF OUT.
@@ -98,14 +107,15 @@ def _by_class(settings: tuple[str, ...]) -> dict[int, str] | None:
 
 
 @import_command.command("table", short_help="Write TFRecord as a table.")
-@click.argument("paths", nargs=-1, required=True)
-@click.argument("out")
+@click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.argument("out", callback=not_standard_output)
 @click.option("--columns", help="Columns to write, in this order, separated by commas.")
 @click.option("--xy", default="auto", metavar="X,Y", help="Columns with the points, or 'none'.")
 @click.option("--crs", default="EPSG:4326", show_default=True, help="CRS of the points.")
 @setting("--type", "Arrow type of a column, such as int32, float64 or string.")
 @setting("--shape", "Array shape of a column, such as 3,4.")
 @setting("--date", "Date format of a column: a strptime format, iso, s or ms.")
+@overwrite_option
 @json_option
 def table_command(paths: tuple[str, ...], out: str, *, as_json: bool, **options: Any) -> None:
     """Write PATHS (files, folders, globs) as one table OUT.
@@ -129,6 +139,7 @@ def table_command(paths: tuple[str, ...], out: str, *, as_json: bool, **options:
         types=as_mapping(options["type"]),
         shapes=as_mapping(options["shape"], _shape),
         dates=as_mapping(options["date"]),
+        overwrite=options["overwrite"],
     )
     if as_json:
         emit_json(report.as_dict())

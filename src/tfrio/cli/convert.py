@@ -7,15 +7,15 @@ from typing import Literal
 
 import click
 
-from tfrio.cli.output import emit_json, json_option
-from tfrio.cli.params import names, overwrite_option
+from tfrio.cli.output import emit_json, json_option, progress
+from tfrio.cli.params import names, not_standard_output, overwrite_option, readable
 
 __all__ = ["convert_command", "extract_command"]
 
 
 @click.command("convert", short_help="Convert to Parquet, Arrow or npz and back.")
-@click.argument("sources", nargs=-1, required=True)
-@click.argument("out")
+@click.argument("sources", nargs=-1, required=True, callback=readable)
+@click.argument("out", callback=not_standard_output)
 @click.option(
     "-k", "--keys", "features", help="Features to take, in this order, separated by commas."
 )
@@ -45,25 +45,28 @@ def convert_command(
       tfrio convert plain.tfrecord packed.tfrecord.gz --level 9
     """
     from tfrio.compression import DEFAULT_LEVEL
+    from tfrio.storage import is_stream
     from tfrio.tables.transcode import convert
 
-    report = convert(
-        sources[0] if len(sources) == 1 else list(sources),
-        out,
-        features=names(features),
-        level=DEFAULT_LEVEL if level is None else level,
-        strict=strict,
-        overwrite=overwrite,
-    )
+    with progress("converting", "records") as update:
+        report = convert(
+            sources[0] if len(sources) == 1 else list(sources),
+            out,
+            features=names(features),
+            level=DEFAULT_LEVEL if level is None else level,
+            strict=strict,
+            overwrite=overwrite,
+            progress=update,
+        )
     if as_json:
         emit_json(report.as_dict())
     else:
-        click.echo(str(report))
+        click.echo(str(report), err=is_stream(out))
 
 
 @click.command("extract", short_help="Write the images of records as files.")
-@click.argument("paths", nargs=-1, required=True)
-@click.argument("out")
+@click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.argument("out", callback=not_standard_output)
 @click.option("--image", required=True, help="Feature with the image, encoded or raw.")
 @click.option("--shape", help="Height,width or height,width,channels of raw images.")
 @click.option("--layout", type=click.Choice(["hwc", "chw"]), default="hwc", show_default=True)
@@ -74,6 +77,7 @@ def convert_command(
     metavar="EXPORT",
     help="Write GeoTIFFs in their places: mixer, manifest or prefix of the export.",
 )
+@overwrite_option
 @json_option
 def extract_command(
     paths: tuple[str, ...],
@@ -85,6 +89,7 @@ def extract_command(
     mask: str | None,
     records: str | None,
     geotiff: str | None,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Write the image of each record of PATHS to OUT, a folder or a .zip file.
@@ -107,7 +112,9 @@ def extract_command(
         if out.lower().endswith(".zip") or mask or shape:
             raise click.UsageError("--geotiff writes to a folder, without --mask and --shape")
         patches = range(*span) if span else None
-        files = extract_patches(geotiff, out, records=paths, patches=patches, bands=[image])
+        files = extract_patches(
+            geotiff, out, records=paths, patches=patches, bands=[image], overwrite=overwrite
+        )
         report = ExtractReport(out, tuple(os.path.basename(file) for file in files))  # noqa: PTH119
     else:
         report = extract_images(
@@ -118,6 +125,7 @@ def extract_command(
             layout=layout,
             mask=mask,
             records=span,
+            overwrite=overwrite,
         )
     if as_json:
         emit_json(report.as_dict())

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrio.cli.output import emit_json, json_option, progress
-from tfrio.cli.params import NUMBERS, PAIR, REGION, as_mapping, names, setting
+from tfrio.cli.params import (
+    NUMBERS,
+    PAIR,
+    REGION,
+    as_mapping,
+    names,
+    not_standard_output,
+    overwrite_option,
+    setting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +39,7 @@ def export_command() -> None:
 
 @export_command.command("image", short_help="Cut rasters into patches.")
 @click.argument("sources", nargs=-1, required=True)
-@click.argument("prefix")
+@click.argument("prefix", callback=not_standard_output)
 @click.option("--patch", type=PAIR, required=True, help="Patch in pixels, without margin.")
 @click.option("--kernel", type=PAIR, default="1,1", help="Margin of neighbours: half on each side.")
 @click.option(
@@ -84,7 +93,7 @@ def export_command() -> None:
 @click.option("--statistics", is_flag=True, help="Count, min, max, mean, std of each band.")
 @click.option("--uncompressed", is_flag=True, help="Write plain files, not gzip.")
 @click.option("--naming", type=click.Choice(["drive", "gcs"]), default="drive")
-@click.option("--overwrite", is_flag=True, help="Replace an export with the same prefix.")
+@overwrite_option
 @click.option("--workers", type=int, help="Threads or processes; default: one a core.")
 @click.option("--processes", is_flag=True, help="Work in processes instead of threads.")
 @click.option("--dask", metavar="ADDRESS", help="Work on this Dask scheduler.")
@@ -202,7 +211,7 @@ def _files(report: ExportReport) -> str:
 
 @export_command.command("table", short_help="Write a table as one TFRecord file.")
 @click.argument("source")
-@click.argument("prefix")
+@click.argument("prefix", callback=not_standard_output)
 @click.option("--selectors", help="Columns to write, separated by commas.")
 @click.option("--xy", metavar="X,Y", help="Write points under these two names.")
 @click.option("--crs", help="CRS of the geometry where the file does not name it.")
@@ -218,6 +227,7 @@ def _files(report: ExportReport) -> str:
 @click.option("--strict", is_flag=True, help="Fail where float32 changes a whole number.")
 @click.option("--layer", help="Layer of a GeoPackage.")
 @click.option("--encoding", help="Text encoding of a CSV file.")
+@overwrite_option
 @json_option
 def table_command(
     source: str,

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from tfrio.cli.output import console, emit_json, json_option, new_table
-from tfrio.cli.params import names, skip_bad_option, utf8_option
+from tfrio.cli.output import console, emit_json, json_option, new_table, progress
+from tfrio.cli.params import (
+    names,
+    not_standard_output,
+    overwrite_option,
+    readable,
+    skip_bad_option,
+    utf8_option,
+)
 
 if TYPE_CHECKING:
     from tfrio.examples.infer import Utf8
@@ -17,7 +24,7 @@ __all__ = ["schema_command", "stats_command"]
 
 
 @click.command("stats", short_help="Count what each feature holds.")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("-k", "--keys", help="Only these features, separated by commas.")
 @skip_bad_option
 @utf8_option
@@ -38,7 +45,8 @@ def stats_command(
     from tfrio.examples.stats import stats
 
     errors: Literal["skip", "raise"] = "skip" if skip_bad else "raise"
-    found = stats(paths, features=names(keys), errors=errors, utf8=utf8)
+    with progress("counting", "bytes") as update:
+        found = stats(paths, features=names(keys), errors=errors, utf8=utf8, progress=update)
     if as_json:
         emit_json(found.to_dict())
     else:
@@ -62,11 +70,14 @@ def schema_command() -> None:
 
 
 @schema_command.command("infer", short_help="Learn the schema of files.")
-@click.argument("paths", nargs=-1, required=True)
-@click.option("-o", "--out", help="Write the schema to this JSON file.")
+@click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.option(
+    "-o", "--out", callback=not_standard_output, help="Write the schema to this JSON file."
+)
 @click.option("--sample", type=int, help="Look at so many records only; default: all.")
 @click.option("--scalars", is_flag=True, help="Features with one value are bare numbers.")
 @utf8_option
+@overwrite_option
 @json_option
 def infer_command(
     paths: tuple[str, ...],
@@ -75,6 +86,7 @@ def infer_command(
     sample: int | None,
     scalars: bool,
     utf8: Utf8,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Learn the narrowest schema that every record of PATHS (files, folders, globs) fits.
@@ -86,7 +98,10 @@ def infer_command(
     from tfrio.examples.infer import infer_schema
     from tfrio.examples.schema_files import save_schema
     from tfrio.examples.schema_json import schema_to_json
+    from tfrio.storage import refuse_existing
 
+    if out is not None and not overwrite:
+        refuse_existing(out)
     schema = infer_schema(paths, sample=sample, scalars=scalars, utf8=utf8)
     if out is not None:
         save_schema(schema, out)
@@ -95,7 +110,7 @@ def infer_command(
 
 @schema_command.command("check", short_help="Check files against a schema.")
 @click.argument("schema")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("--sample", type=int, help="Look at so many records only; default: all.")
 @utf8_option
 @json_option

@@ -15,7 +15,7 @@ from tfrio.cli.output import (
     plural,
     progress,
 )
-from tfrio.cli.params import overwrite_option, readable
+from tfrio.cli.params import not_standard_output, overwrite_option, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,18 +77,27 @@ def count_command(
 
 
 @click.command("index", short_help="Make indexes for random access.")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("--text", is_flag=True, help="Write 'offset size' lines to FILE.index, for others.")
-@click.option("--out", help="Where to write the index of a single file.")
+@click.option(
+    "--out", callback=not_standard_output, help="Where to write the index of a single file."
+)
 @click.option("--allow-partial", is_flag=True, help="Leave damaged records out of the index.")
+@overwrite_option
 @json_option
 def index_command(
-    paths: tuple[str, ...], *, text: bool, out: str | None, allow_partial: bool, as_json: bool
+    paths: tuple[str, ...],
+    *,
+    text: bool,
+    out: str | None,
+    allow_partial: bool,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Make an index for each of PATHS (files, folders, globs), every record checked.
 
-    tfrio makes indexes by itself when they are needed; this makes them beforehand. --text writes
-    the text form that tfrecord2idx and DALI use, for plain files only.
+    tfrio makes indexes by itself when they are needed; this makes them beforehand, and anew. --text
+    writes the text form that tfrecord2idx and DALI use, for plain files only.
 
     \b
     Examples:
@@ -96,23 +105,26 @@ def index_command(
       tfrio index --text train.tfrecord --out train.idx
     """
     from tfrio.records.index import build_index
+    from tfrio.records.meter import Meter
     from tfrio.records.shards import expand
-    from tfrio.storage import refuse_stream
+    from tfrio.storage import refuse_existing, refuse_stream
 
     files = expand(paths)
     if out is not None and len(files) > 1:
         raise click.UsageError(f"--out names one index, and there are {len(files)} files")
     made: list[dict[str, Any]] = []
-    with progress("indexing", "files") as update:
-        for number, file in enumerate(files):
+    with progress("indexing", "bytes") as update:
+        meter = Meter.of(files, update)
+        for file in files:
             refuse_stream(file, "an index")
-            index = build_index(file, allow_partial=allow_partial)
-            place = _save_index(index, file, out, text=text)
+            named = out or (f"{file}.index" if text else None)
+            if named is not None and not overwrite:
+                refuse_existing(named)
+            index = build_index(file, allow_partial=allow_partial, advanced=meter.add)
+            place = _save_index(index, file, named, text=text)
             made.append(
                 {"path": file, "index": place, "records": index.count, "partial": index.partial}
             )
-            if update is not None:
-                update(number + 1, len(files))
     if as_json:
         emit_json(made)
     else:
@@ -137,8 +149,8 @@ def _save_index(index: RecordIndex, file: str, out: str | None, *, text: bool) -
 
 
 @click.command("repair", short_help="Save every whole record of a damaged file.")
-@click.argument("path")
-@click.argument("out")
+@click.argument("path", callback=readable)
+@click.argument("out", callback=not_standard_output)
 @_packing_options
 @overwrite_option
 @json_option
@@ -148,7 +160,7 @@ def repair_command(
     """Write every whole record of the damaged file PATH to the new file OUT.
 
     PATH is never touched, unless OUT is PATH itself and --overwrite is given. What was dropped is
-    told, with its place.
+    told, with its place. Leaves with 1, and without OUT, where no record could be kept.
 
     \b
     Example:
@@ -157,21 +169,18 @@ def repair_command(
     from tfrio.records.repair import repair
 
     with progress("repairing", "bytes") as update:
-        try:
-            report = repair(
-                path, out, compression=compression, overwrite=overwrite, progress=update
-            )
-        except FileExistsError as error:
-            raise click.UsageError(f"{out} exists; name another or add --overwrite.") from error
+        report = repair(path, out, compression=compression, overwrite=overwrite, progress=update)
     if as_json:
         emit_json(report.to_dict())
     else:
         click.echo(report.text)
+    if not report.clean and not report.kept:
+        raise SystemExit(1)
 
 
 @click.command("split", short_help="Write records to several shards.")
-@click.argument("paths", nargs=-1, required=True)
-@click.argument("prefix")
+@click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.argument("prefix", callback=not_standard_output)
 @click.option("--shards", type=int, help="Number of files, named PREFIX-00000-of-00004.tfrecord.")
 @click.option("--max-records", type=int, help="Most records in a file.")
 @click.option("--max-bytes", type=int, help="Most uncompressed bytes in a file.")
@@ -218,8 +227,8 @@ def split_command(
 
 
 @click.command("merge", short_help="Write the records of many files to one.")
-@click.argument("paths", nargs=-1, required=True)
-@click.argument("out")
+@click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.argument("out", callback=not_standard_output)
 @_packing_options
 @_damage_options
 @overwrite_option
@@ -259,8 +268,8 @@ def merge_command(
 
 @click.command("filter", short_help="Write the records for which a condition holds.")
 @click.argument("where")
-@click.argument("paths", nargs=-1, required=True)
-@click.argument("out")
+@click.argument("paths", nargs=-1, required=True, callback=readable)
+@click.argument("out", callback=not_standard_output)
 @_packing_options
 @overwrite_option
 @json_option

@@ -106,11 +106,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
             fail(f"{error.format_message()} {_help_for(error.ctx)}", 2)
         except click.Abort:
             fail("interrupted", 130)
-        except UsageError as error:
-            fail(spoken(str(error), _ROOT, typed), 2)
+        except (UsageError, FileExistsError) as error:  # a name that is taken is wrong use
+            fail(spoken(_text(error), _ROOT, typed), 2)
         except (TfrioError, OSError) as error:
-            text = _os_text(error) if isinstance(error, OSError) else str(error)
-            fail(spoken(text, _ROOT, typed), 1)
+            fail(spoken(_text(error), _ROOT, typed), 1)
 
 
 @contextmanager
@@ -137,9 +136,9 @@ def _help_for(context: click.Context | None) -> str:
     return f"See: {context.command_path if context else 'tfrio'} --help"
 
 
-def _os_text(error: OSError) -> str:
-    """Write an operating system's error as place and reason."""
-    if error.filename is None:
+def _text(error: Exception) -> str:
+    """Write an error, an operating system's as place and reason."""
+    if not isinstance(error, OSError) or error.filename is None:
         return str(error)
     reason = (error.strerror or type(error).__name__).lower()
     return f"{error.filename}: {reason}{_REMEDIES.get(error.errno or 0, '')}"

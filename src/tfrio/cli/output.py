@@ -147,4 +147,5 @@ def progress(what: str, unit: str) -> Iterator[Callable[[int, int], None] | None
     columns = (TextColumn("{task.description}"), BarColumn(), *count, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        # 0 in all: not known, so the bar moves without an end
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)

@@ -17,6 +17,7 @@ __all__ = [
     "REGION",
     "as_mapping",
     "names",
+    "not_standard_output",
     "overwrite_option",
     "readable",
     "setting",
@@ -24,7 +25,7 @@ __all__ = [
     "utf8_option",
 ]
 
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace OUT where it exists.")
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what exists.")
 skip_bad_option = click.option("--skip-bad", is_flag=True, help="Leave damaged records out.")
 utf8_option = click.option(
     "--utf8",
@@ -92,12 +93,26 @@ REGION = _Region()
 
 
 def readable(
-    _context: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Let ``-`` stand for standard input among paths that are read once."""
+    _context: click.Context, _parameter: click.Parameter, paths: str | tuple[str, ...]
+) -> str | tuple[str, ...]:
+    """Let ``-`` stand for standard input; what needs its input twice refuses it by itself."""
     if "-" in paths and not Path(_STDIN).exists():
         raise click.UsageError("this system has no name for standard input; save it to a file")
+    if isinstance(paths, str):
+        return _STDIN if paths == "-" else paths
     return tuple(_STDIN if path == "-" else path for path in paths)
+
+
+def not_standard_output(
+    _context: click.Context, parameter: click.Parameter, path: str | None
+) -> str | None:
+    """Refuse ``-`` as a place to write to: a file must be whole before it bears its name."""
+    if path == "-":
+        raise click.UsageError(
+            f"{parameter.human_readable_name} is a file, not standard output; name one. A file "
+            "that is called '-' is ./-"
+        )
+    return path
 
 
 def names(text: str | None) -> list[str] | None:

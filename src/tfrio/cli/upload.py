@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tfrio.cli.output import emit_json, json_option
-from tfrio.cli.params import NUMBERS, as_mapping, names, setting
+from tfrio.cli.params import NUMBERS, as_mapping, names, overwrite_option, setting
 from tfrio.cli.wording import spoken
 
 __all__ = ["upload_manifest_command"]
@@ -32,6 +32,7 @@ __all__ = ["upload_manifest_command"]
 @setting("--property", "Property of the assets.")
 @click.option("--start-time", help="Begin of the time the assets show, ISO 8601.")
 @click.option("--end-time", help="Its end.")
+@overwrite_option
 @json_option
 def upload_manifest_command(folder: str, *, as_json: bool, **options: Any) -> None:
     """Write a manifest for each set of predictions in FOLDER, for `earthengine upload image`.

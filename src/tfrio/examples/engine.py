@@ -103,10 +103,17 @@ class Engine(Closing):
         self._decoder: Any = None
         self._decoder_layout: Layout | None = None
         self._checked = self._warned = False
+        self._consumed = 0
+
+    @property
+    def consumed(self) -> int:
+        """Stored bytes read so far of all files, for progress."""
+        return self._consumed + (self._stream.consumed if self._stream else 0)
 
     def close(self) -> None:
         """Close the file being read."""
         if self._stream is not None:
+            self._consumed += self._stream.consumed
             self._stream.close()
             self._stream = None
 

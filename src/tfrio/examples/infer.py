@@ -13,6 +13,8 @@ from tfrio.records.shards import each_source
 from tfrio.types import whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfrio.compression import Compression
     from tfrio.examples.schema import Schema
     from tfrio.types import PathsLike
@@ -79,6 +81,7 @@ def observe(
     compression: Compression | None = None,
     verify: bool = True,
     utf8: Utf8 = "strict",
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Observation, bool]:
     """Look at records and say what each feature is, conflicts included.
 
@@ -88,6 +91,7 @@ def observe(
         compression: How the files are compressed; None goes by content.
         verify: Whether payload checksums are checked.
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
+        progress: Called with records looked at, and 0.
 
     Returns:
         What was seen, and whether that is all there is.
@@ -107,6 +111,8 @@ def observe(
                 final = stream.final
                 seen = _scan_window(stream, room, verify=verify, utf8=utf8)
                 total.join(seen)
+                if progress:
+                    progress(total.records, 0)
                 if final and not seen.records:
                     break
                 if not seen.records:

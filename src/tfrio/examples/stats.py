@@ -13,11 +13,12 @@ from tfrio.examples.engine import Chunk, Engine, Options
 from tfrio.examples.form import Learned
 from tfrio.examples.layout import shown_name
 from tfrio.examples.tally import HEADINGS, FeatureStats
+from tfrio.records.meter import Meter
 from tfrio.records.shards import each_source
 from tfrio.types import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tfrio.compression import Compression
     from tfrio.examples.infer import Utf8
@@ -108,6 +109,7 @@ def stats(
     report: DamageReport | None = None,
     utf8: Utf8 = "strict",
     threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Statistics:
     """Count what every feature holds: how often it is there, how long, which numbers.
 
@@ -121,6 +123,7 @@ def stats(
         report: Filled with what was skipped.
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
         threads: Files looked at at once, by default one a core.
+        progress: Called with stored bytes done and in all, from any thread.
 
     Returns:
         The statistics.
@@ -141,21 +144,27 @@ def stats(
         threads=1 if len(sources) > 1 else threads,
     )
     total = Statistics()
+    meter = Meter.of(sources, progress)
     cores = os.cpu_count() or 1 if threads is None else whole_number(threads, "threads")
     workers = min(cores, len(sources))
     with ThreadPoolExecutor(workers, "stats") as pool:
-        for found in pool.map(lambda source: _count(source, features, options), sources):
+        for found in pool.map(lambda source: _count(source, features, options, meter), sources):
             total.merge(found)
     return total
 
 
-def _count(source: Source, features: Sequence[str] | None, options: Options) -> Statistics:
+def _count(
+    source: Source, features: Sequence[str] | None, options: Options, meter: Meter
+) -> Statistics:
     """Count one file."""
-    found = Statistics(files=1)
+    found, told = Statistics(files=1), 0
     form = Learned(names=features, switch=True, ragged=True)
     with Engine(source, form, options) as engine:
         while (chunk := engine.chunk(_ROWS_AT_ONCE, whole=False)) is not None:
             _add(found, chunk)
+            meter.add(engine.consumed - told)
+            told = engine.consumed
+        meter.add(engine.consumed - told)
     return found
 
 

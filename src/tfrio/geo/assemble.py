@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from tfrio import storage
 from tfrio.errors import UsageError, warn_user
 from tfrio.geo.assemble_area import pixel_area
 from tfrio.geo.assemble_bands import known_dtype
@@ -73,6 +74,7 @@ def import_image(
     inputs: PathsLike | None = None,
     check: CheckRule = "error",
     quicklook: PathLike | bool = False,
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
     """Write predictions, one record a patch, as a GeoTIFF in the place they were exported from.
@@ -122,6 +124,7 @@ def import_image(
         check: What to do where the predictions fit the inputs better when transposed, flipped or
             in another order: ``"warn"``, ``"error"`` or ``"off"``.
         quicklook: Where to write a small PNG of the raster; True puts it beside the raster.
+        overwrite: Allow ``out`` and the quicklook to exist.
         progress: Told patches placed and patches in all, after each patch.
 
     Returns:
@@ -131,10 +134,15 @@ def import_image(
         GeoError: Predictions and export do not fit together; the text says where and what next.
         CorruptRecordError: A record is damaged.
         UsageError: An option is wrong.
+        FileExistsError: ``out`` or the quicklook exists and ``overwrite`` is not set.
     """
     _check_choices(
         blend=blend, mask=mask, layout=layout, orientation=orientation, extent=extent, check=check
     )
+    picture = _picture(path_text(out), quicklook)
+    if not overwrite:
+        for path in filter(None, (path_text(out), picture)):
+            storage.refuse_existing(path)
     palette = Palette.of(class_names, colors)
     wanted = None if dtype is None else known_dtype(dtype)
     request = Request(
@@ -170,12 +178,18 @@ def import_image(
     )
     tally = _write(path_text(out), parts, image, look, rules)
     report = _report(path_text(out), parts, image, look, tally)
-    return report if quicklook is False else _with_quicklook(report, look, quicklook)
+    return report if picture is None else _with_quicklook(report, look, picture)
 
 
-def _with_quicklook(report: ImportReport, look: RasterLook, place: PathLike | bool) -> ImportReport:
-    """Draw the raster beside it, or where asked."""
-    path = f"{os.path.splitext(report.path)[0]}.png" if place is True else str(place)  # noqa: PTH122
+def _picture(out: str, place: PathLike | bool) -> str | None:
+    """Return where the quicklook goes: beside the raster, or where asked; None without one."""
+    if isinstance(place, bool):
+        return f"{os.path.splitext(out)[0]}.png" if place else None  # noqa: PTH122
+    return os.fspath(place)
+
+
+def _with_quicklook(report: ImportReport, look: RasterLook, path: str) -> ImportReport:
+    """Draw the raster."""
     classes = True if report.classes and report.classes[0].band == report.bands[0] else None
     draw(report.path, path, classes=classes, colors=look.palette.colors or None)
     return replace(report, quicklook=path)

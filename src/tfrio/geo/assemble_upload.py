@@ -168,6 +168,7 @@ def upload_manifests(
     properties: Mapping[str, Any] | None = None,
     start_time: str | None = None,
     end_time: str | None = None,
+    overwrite: bool = False,
 ) -> UploadPlan:
     """Write a manifest for each set of predictions in a folder, or for each export.
 
@@ -189,12 +190,14 @@ def upload_manifests(
         properties: See ``upload_manifest``.
         start_time: See ``upload_manifest``.
         end_time: See ``upload_manifest``.
+        overwrite: Replace manifests that exist.
 
     Returns:
         The manifests written, and what is wrong with the sets that have none.
 
     Raises:
         GeoError: There is no TFRecord file in the folder.
+        FileExistsError: A manifest exists and ``overwrite`` is not set.
     """
     names = [base_name(entry.path) for entry in storage.list_folder(path_text(folder))]
     exports, inputs = _without_inputs(group_exports(names, counted=True))
@@ -203,6 +206,9 @@ def upload_manifests(
     if not exports:
         raise GeoError(f"{folder}: no TFRecord file here. Give the folder of the predictions")
     target = Path(path_text(out if out is not None else folder))
+    if not overwrite:
+        for export in exports:
+            storage.refuse_existing(_place(target, export))
     manifests: dict[str, dict[str, Any]] = {}
     problems = []
     for export in exports:
@@ -227,11 +233,16 @@ def upload_manifests(
             start_time=start_time,
             end_time=end_time,
         )
-        path = target / f"{prefix}-upload.json"
+        path = _place(target, export)
         with storage.atomic_write(path) as file:
             file.write(json.dumps(manifest, indent=2).encode() + b"\n")
         manifests[str(path)] = manifest
     return UploadPlan(manifests, tuple(problems), inputs)
+
+
+def _place(folder: Path, export: ExportNames) -> Path:
+    """Return where the manifest of a set goes."""
+    return folder / f"{base_name(export.prefix)}-upload.json"
 
 
 def _without_inputs(

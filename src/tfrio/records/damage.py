@@ -69,6 +69,7 @@ class Damage:
         payload: The payload as it stands in the file, where its extent is known; unchecked unless
             ``repairable``.
         compressed_offset: Byte of the compressed file where compressed data is damaged.
+        lost_records: Records of a damaged gzip block, as its header tells; else 1.
         repairable: Only the header is broken: the payload's own CRC holds.
     """
 
@@ -85,6 +86,7 @@ class Damage:
     payload: bytes | None = None
     repairable: bool = False
     compressed_offset: int | None = None
+    lost_records: int = 1
 
     def error(self) -> CorruptRecordError:
         """Return the exception to raise for this damage."""
@@ -448,4 +450,5 @@ def recover_stored(stream: RecordStream, error: StoredDataError) -> Damage:
         resumed=stream.position if error.resumable else None,
         message=error.message,
         compressed_offset=None if gone else error.offset,
+        lost_records=max(stream.records - record, 1),
     )

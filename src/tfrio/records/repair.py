@@ -10,8 +10,8 @@ from tfrio.errors import UsageError, many
 from tfrio.records.damage import Damage, without_payload
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import Chunk, walk
-from tfrio.records.writer import Mode, RecordWriter
-from tfrio.storage import is_remote, local_path
+from tfrio.records.writer import RecordWriter
+from tfrio.storage import is_remote, local_path, refuse_existing
 from tfrio.types import path_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class RepairReport:
 
     Attributes:
         path: The damaged file, left as it was.
-        out: The new file.
+        out: The new file; it is not written where there was damage and nothing could be kept.
         kept: Records in the new file, those with a repaired header included.
         repaired_headers: Records whose header was written anew; their payload's CRC held.
         dropped_bytes: Uncompressed bytes that are not in the new file.
@@ -55,7 +55,8 @@ class RepairReport:
                 f"{self.path}: nothing to do, {self.kept} {many(self.kept, 'record')} "
                 f"{'is' if self.kept == 1 else 'are'} whole; copied to {self.out}"
             )
-        lines = [f"{self.path}: kept {self.kept}, dropped {self.dropped_bytes} bytes; {self.out}"]
+        place = self.out if self.kept else f"{self.out} is not written, as nothing could be kept"
+        lines = [f"{self.path}: kept {self.kept}, dropped {self.dropped_bytes} bytes; {place}"]
         if self.repaired_headers:
             found = many(self.repaired_headers, "repaired header")
             lines[0] += f" ({self.repaired_headers} {found})"
@@ -79,9 +80,12 @@ def _what(damage: Damage) -> str:
     place = f"record {damage.record} at offset {damage.offset} ({damage.code})"
     if damage.repairable:
         return f"{place}: header repaired, payload intact"
+    lost = f"{damage.lost} bytes dropped"
+    if damage.lost_records > 1:
+        lost = f"{damage.lost_records} records of this gzip block lost, {lost}"
     if damage.resumed is None:
-        return f"{place}: nothing whole follows, {damage.lost} bytes dropped"
-    return f"{place}: resynchronised at offset {damage.resumed}, {damage.lost} bytes dropped"
+        return f"{place}: nothing whole follows, {lost}"
+    return f"{place}: {lost}, goes on at offset {damage.resumed}"
 
 
 def _same_file(path: PathLike, out: PathLike) -> bool:
@@ -105,7 +109,8 @@ def repair(
 
     Args:
         path: The damaged file; never touched.
-        out: The new file; it appears only when complete.
+        out: The new file; it appears only when complete, and not at all where there was damage
+            and no record could be kept.
         compression: Of the new file; None goes by its name, as for ``RecordWriter``.
         level: Compression level, see ``RecordWriter``.
         overwrite: Allow ``out`` to exist, even to be ``path`` itself.
@@ -124,12 +129,13 @@ def repair(
         raise UsageError(f"{out}: repair writes a new file; name another, or set overwrite")
     if not is_remote(path) and local_path(path).is_dir():
         raise UsageError(f"{path}: a folder; repair takes one file at a time")
-    mode: Mode = "w" if overwrite or is_remote(out) else "x"
+    if not overwrite:
+        refuse_existing(out)
     damages: list[Damage] = []
     repaired = 0
     with (
         RecordStream(path) as stream,
-        RecordWriter(out, mode=mode, compression=compression, level=level) as writer,
+        RecordWriter(out, compression=compression, level=level) as writer,
     ):
         for event in walk(stream):
             if isinstance(event, Chunk):
@@ -141,5 +147,7 @@ def repair(
                     repaired += 1
             if progress:
                 progress(stream.consumed, stream.size or 0)
+        if damages and not writer.records:
+            writer.abort()
     dropped = sum(damage.lost for damage in damages if not damage.repairable)
     return RepairReport(path, out, writer.records, repaired, dropped, tuple(damages))

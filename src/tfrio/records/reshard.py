@@ -307,6 +307,7 @@ def reshard(
     errors: ErrorMode = "raise",
     max_bad: int | None = None,
     resume: bool = True,
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> CopyReport:
     """Write the records of some files to shards, in order, their payload bytes untouched.
@@ -327,6 +328,7 @@ def reshard(
         errors: ``"raise"`` or ``"skip"`` damaged records.
         max_bad: Most damaged records to skip.
         resume: Go on where an interrupted run of the same work ended.
+        overwrite: Replace shards of the same names, other than those of an interrupted run.
         progress: Called with stored bytes read and in all.
 
     Returns:
@@ -335,6 +337,7 @@ def reshard(
     Raises:
         CorruptRecordError: A record is damaged.
         UsageError: Not exactly one of ``shards``, ``max_records``, ``max_bytes``, or below 1.
+        FileExistsError: Such shards exist and ``overwrite`` is not set.
     """
     shards, max_records, max_bytes = one_limit(shards, max_records, max_bytes)
     if errors == "return":
@@ -356,7 +359,8 @@ def reshard(
     resumed = len(manifest.shards)
     total = _total(files, keep, errors) if max_bytes is None else None
     limits, number = _limits(total, shards, max_records, max_bytes)
-    _refuse_mixture(text, number)
+    if not resumed:
+        _refuse_mixture(text, suffix, number, overwrite=overwrite)
     writing = {"compression": compression, "level": level}
     filler = _Filler(text, suffix, limits, number, manifest, writing)
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
@@ -385,20 +389,32 @@ def _checked(files: list[str], prefix: str) -> tuple[list[str], str]:
     return files, prefix
 
 
-def _refuse_mixture(prefix: str, total: int | None) -> None:
-    """Refuse to write shards beside others of the same prefix but another number.
+def _refuse_mixture(prefix: str, suffix: str, total: int | None, *, overwrite: bool) -> None:
+    """Refuse to write shards over or beside others of the same prefix.
+
+    Args:
+        prefix: Folder and name before the number.
+        suffix: What follows the number.
+        total: Number of shards to be written, None where names do not tell it.
+        overwrite: Allow shards of the same names; where those do not tell their number, some of
+            the old ones might remain, so these are refused all the same.
 
     Raises:
-        UsageError: There are such shards.
+        UsageError: There are shards that would remain.
+        FileExistsError: There are shards of the same names.
     """
     base = local_path(prefix)
-    for entry in list_folder(str(base.parent)):
+    for entry in sorted(list_folder(str(base.parent)), key=lambda entry: entry.path):
         shard = parse_name(base_name(entry.path))
-        if shard and shard.head == base.name and shard.total != total:
+        if shard is None or shard.head != base.name:
+            continue
+        if shard.total is None or (shard.total, shard.tail) != (total, suffix):
             raise UsageError(
                 f"{entry.path}: a shard of another set with the same prefix, which would be read "
                 "along with the new ones; remove that set, or name another prefix"
             )
+        if not overwrite:
+            refuse_existing(entry.path)
 
 
 def _total(files: Sequence[str], keep: Callable[[bytes], bool] | None, errors: ErrorMode) -> int:

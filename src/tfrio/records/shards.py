@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tfrio.types import PathsLike
 
 __all__ = [
+    "EMPTY_FILE",
     "Ignored",
     "Listing",
     "each_source",
@@ -52,6 +53,8 @@ __all__ = [
 ]
 
 _MAGIC_CHARACTERS = "*?["
+EMPTY_FILE = "an empty file"
+"""Why a file of 0 bytes is left out of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +122,8 @@ def _reason(entry: Entry) -> str | None:
     name = base_name(entry.path)
     reason = _by_name(name)
     if reason or is_record_name(name):
-        return reason or ("an empty file" if entry.size == 0 else None)
-    return "an empty file" if entry.size == 0 else _by_content(entry.path)
+        return reason or (EMPTY_FILE if entry.size == 0 else None)
+    return EMPTY_FILE if entry.size == 0 else _by_content(entry.path)
 
 
 def _sift(entries: Iterable[Entry]) -> Listing:

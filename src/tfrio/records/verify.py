@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 from tfrio.compression.source import usable_threads
 from tfrio.errors import NotTFRecordError, many
 from tfrio.records.check import FileReport, check_file
+from tfrio.records.meter import Meter
 from tfrio.records.names import SIDECAR, ShardGap, base_name
-from tfrio.records.shards import Ignored, gaps_beside, list_files
+from tfrio.records.shards import EMPTY_FILE, Ignored, gaps_beside, list_files
 from tfrio.records.totals import Total, check_totals
-from tfrio.storage import Entry, is_stream, list_folder, name_of, size_of
+from tfrio.storage import Entry, is_stream, list_folder, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-__all__ = ["FileReport", "Finding", "VerifyReport", "verify"]
+EMPTY = "0 bytes: valid without a record, but often what a broken off download or copy leaves"
+
+__all__ = ["EMPTY", "FileReport", "Finding", "VerifyReport", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,12 @@ class VerifyReport:
         return not self.findings
 
     @property
+    def empty(self) -> tuple[str, ...]:
+        """Files of 0 bytes: valid, but often what is left of a download that was broken off."""
+        read = [f.path for f in self.files if f.bytes == 0 and f.ok]
+        return (*read, *(i.path for i in self.ignored if i.reason == EMPTY_FILE))
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything that is wrong, file by file, then shards and totals."""
         found = []
@@ -94,7 +102,8 @@ class VerifyReport:
         found = len(self.findings)
         outcome = f"{found} {many(found, 'finding')}" if found else "all is well"
         first = f"{self.records} sound {many(self.records, 'record')} in {files}: {outcome}"
-        return "\n".join([first, *map(str, self.findings)])
+        notes = (f"{path}: {EMPTY}" for path in self.empty)
+        return "\n".join([first, *map(str, self.findings), *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
@@ -108,22 +117,6 @@ class VerifyReport:
             ],
             "ignored": [{"path": i.path, "reason": i.reason} for i in self.ignored],
         }
-
-
-class _Meter:
-    """Adds up the bytes done by all threads and tells the caller."""
-
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
-        self._total = total
-        self._done = 0
-        self._progress = progress
-        self._lock = threading.Lock()
-
-    def add(self, nbytes: int) -> None:
-        with self._lock:
-            self._done += nbytes
-            if self._progress:
-                self._progress(self._done, self._total)
 
 
 def verify(
@@ -164,7 +157,7 @@ def verify(
         return VerifyReport((report,))
     listing = list_files(cast("PathsLike", paths), split=split)
     workers = usable_threads(threads)
-    meter = _Meter(sum(size_of(file) or 0 for file in listing.files), progress)
+    meter = Meter.of(listing.files, progress)
     check = functools.partial(
         _check,
         compression=compression,

@@ -22,7 +22,7 @@ from tfrio.examples.schema import Feature, Schema
 from tfrio.examples.sidecar import load_sidecar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,7 +31,13 @@ __all__ = ["archive_batches", "archive_schema", "write_archive"]
 _PARTS = (".values", ".offsets", ".data", ".present")
 
 
-def write_archive(files: Sequence[str], out: str, schema: Schema, rows: int) -> int:
+def write_archive(
+    files: Sequence[str],
+    out: str,
+    schema: Schema,
+    rows: int,
+    progress: Callable[[int, int], None],
+) -> int:
     """Write TFRecord files as one ``.npz``; all values are held in memory.
 
     Args:
@@ -39,6 +45,7 @@ def write_archive(files: Sequence[str], out: str, schema: Schema, rows: int) -> 
         out: The archive.
         schema: What the features are.
         rows: Records to decode at once.
+        progress: Called with records done, and 0.
 
     Returns:
         The number of records.
@@ -53,6 +60,7 @@ def write_archive(files: Sequence[str], out: str, schema: Schema, rows: int) -> 
     total = 0
     for batch in read_batches(files, rows, schema=full):
         total += batch.rows
+        progress(total, 0)
         for name in full:
             parts[name].append(batch[name])
             present[name].append(batch.present[name])

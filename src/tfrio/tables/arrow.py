@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrio.errors import UsageError, require
 from tfrio.examples.arrow import ArrowStream
@@ -12,7 +12,7 @@ from tfrio.examples.schema import Feature, Schema
 from tfrio.records.shards import refuse_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tfrio.examples.observe import Seen
     from tfrio.types import PathsLike
@@ -66,7 +66,7 @@ def table_schema(
         FeatureKindError: A feature has two kinds.
         UsageError: A shape is given for a feature that does not exist.
     """
-    features = dict(look_through(paths)[0])
+    features = dict(look_through(paths).schema)
     for name, shape in (shapes or {}).items():
         if name not in features:
             raise UsageError(f"shapes: no feature '{name}'; there are {', '.join(features)}")
@@ -74,25 +74,38 @@ def table_schema(
     return Schema(dict(features))
 
 
-def look_through(paths: PathsLike) -> tuple[Schema, set[str]]:
+class Looked(NamedTuple):
+    """What looking at every record told."""
+
+    schema: Schema
+    """The columns."""
+    kindless: set[str]
+    """Features that some record names without a kind."""
+    records: int
+    """How many records there are."""
+
+
+def look_through(paths: PathsLike, *, progress: Callable[[int, int], None] | None = None) -> Looked:
     """Look at every record.
 
     Args:
         paths: A file, folder, glob, or several of these.
+        progress: Called with records looked at, and 0, as nobody knows how many there are.
 
     Returns:
-        The columns, and the names of features that some record names without a kind.
+        The columns, what has no kind, and the number of records.
 
     Raises:
         FeatureKindError: A feature has two kinds.
         UsageError: A path is a pipe, whose bytes come only once.
     """
     refuse_streams(paths, "learning the columns and then reading them")
-    seen, _ = observe(paths)
+    seen, _ = observe(paths, progress=progress)
     learned = seen.schema(fixed=False)
     kindless = {feature.name for feature in seen.features.values() if feature.kindless}
     names = _ordered(list(learned), list(seen.features.values()))
-    return Schema({name: _loose(learned[name]) for name in names}), kindless
+    columns = Schema({name: _loose(learned[name]) for name in names})
+    return Looked(columns, kindless, seen.records)
 
 
 def _ordered(names: list[str], seen: Sequence[Seen]) -> list[str]:

@@ -96,6 +96,7 @@ def export_table(
     strict: bool = False,
     layer: str | None = None,
     encoding: str | None = None,
+    overwrite: bool = False,
 ) -> TableExportReport:
     """Write a table as one gzip TFRecord file, one record a row.
 
@@ -114,6 +115,7 @@ def export_table(
         strict: Raise where a whole number does not survive float32; otherwise warn.
         layer: Layer of a GeoPackage or other file with several.
         encoding: Text encoding of a CSV file, UTF-8 by default.
+        overwrite: Allow the file to exist.
 
     Returns:
         What was written.
@@ -123,12 +125,15 @@ def export_table(
         SchemaError: A column mixes numbers and text.
         EncodeError: A number does not fit, or (strict) changes.
         GeoError: A geometry is no point, or its CRS is not known.
+        FileExistsError: The file exists and ``overwrite`` is not set.
     """
+    path = f"{prefix_of(path_text(prefix))}.tfrecord.gz"
+    if not overwrite:
+        storage.refuse_existing(path)
     asked = frozenset(name for name, kind in (types or {}).items() if kind == "bytes")
     table = open_table(source, layer=layer, encoding=encoding, text=asked)
     fields = apply_types(select(table.fields, selectors), types)
     job = _Export(table, fields, xy=xy, crs=crs or table.crs, dtype=dtype, strict=strict, fill=fill)
-    path = f"{prefix_of(path_text(prefix))}.tfrecord.gz"
     if not storage.is_remote(path):
         storage.local_path(path).parent.mkdir(parents=True, exist_ok=True)
     with Writer(path) as writer:

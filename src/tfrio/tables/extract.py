@@ -68,6 +68,7 @@ def extract_images(
     layout: Literal["hwc", "chw"] = "hwc",
     mask: str | None = None,
     records: tuple[int, int] | None = None,
+    overwrite: bool = False,
 ) -> ExtractReport:
     """Write the image of each record.
 
@@ -81,6 +82,7 @@ def extract_images(
         mask: Feature with a raw mask of the same height and width; where it is not 0 the image is
             tinted red. For raw images.
         records: First and past-the-last record, counted over all files; None takes all.
+        overwrite: Replace images, or the zip, where they exist.
 
     Returns:
         What was written.
@@ -89,12 +91,13 @@ def extract_images(
         MissingFeatureError: A record lacks the feature.
         SchemaError: The values do not have the shape.
         UsageError: There is no such record.
+        FileExistsError: An image or the zip exists and ``overwrite`` is not set.
     """
     first, stop = records if records is not None else (0, None)
     names = [image] if mask is None else [image, mask]
     rows = itertools.islice(read(paths, features=None), first, stop)
     written: list[str] = []
-    with _sink(path_text(out)) as put:
+    with _sink(path_text(out), overwrite=overwrite) as put:
         for number, row in enumerate(rows, first):
             _check(row, names, number)
             data, suffix = _file(row, image, mask, shape, layout, number)
@@ -107,9 +110,11 @@ def extract_images(
 
 
 @contextmanager
-def _sink(out: str) -> Iterator[Callable[[str, bytes], object]]:
+def _sink(out: str, *, overwrite: bool) -> Iterator[Callable[[str, bytes], object]]:
     """Give what takes a name and the bytes of a file."""
+    refuse = (lambda _: None) if overwrite else storage.refuse_existing
     if out.lower().endswith(".zip"):
+        refuse(out)
         # Images are compressed already; zip only holds them together.
         with storage.atomic_write(out) as file, zipfile.ZipFile(file, "w") as archive:
             yield archive.writestr
@@ -118,6 +123,7 @@ def _sink(out: str) -> Iterator[Callable[[str, bytes], object]]:
 
     def put(name: str, data: bytes) -> None:
         folder.mkdir(parents=True, exist_ok=True)  # after an error in the first record: no folder
+        refuse(str(folder / name))
         with storage.atomic_write(folder / name) as file:
             file.write(data)
 

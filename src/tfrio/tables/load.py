@@ -75,6 +75,7 @@ def import_table(
     types: Mapping[str, str] | None = None,
     dates: Mapping[str, str] | None = None,
     batch_size: int | None = None,
+    overwrite: bool = False,
 ) -> TableImportReport:
     """Write TFRecord files as a table.
 
@@ -97,6 +98,7 @@ def import_table(
         dates: Columns that hold dates: a ``strptime`` format, ``"iso"``, or ``"s"`` or ``"ms"``
             for a count since 1970.
         batch_size: Rows at a time; by default what fits in 64 MiB.
+        overwrite: Allow ``out`` to exist.
 
     Returns:
         What was written.
@@ -105,9 +107,12 @@ def import_table(
         UsageError: An option names a column that does not exist, or the ending is unknown.
         SchemaError: Values do not have the shape or type asked for.
         FeatureKindError: A feature has two kinds; the text names the first record of each.
+        FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
     target = path_text(out)
     form = format_of(target)
+    if not overwrite:
+        storage.refuse_existing(target)
     files = expand(path)
     manifest = find_manifest(files[0]) if len(files) == 1 else None
     schema = table_schema(files, shapes={**_noted_shapes(manifest), **(shapes or {})})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tfrio import storage
 from tfrio.compression import DEFAULT_LEVEL
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["ConvertReport", "convert"]
 
 _ARCHIVE = (".npz",)
+_TOLD_EVERY = 4096  # records
+_Told: TypeAlias = "Callable[[int, int], None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ def convert(
     level: int = DEFAULT_LEVEL,
     strict: bool = False,
     overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ConvertReport:
     """Convert between TFRecord, Parquet, Arrow and NumPy archives, by the endings of the names.
 
@@ -88,6 +91,7 @@ def convert(
         level: Compression level of gzip: 1 (fast) to 9 (small).
         strict: Refuse numbers that float32 changes noticeably, instead of warning once.
         overwrite: Allow ``out`` to exist.
+        progress: Called with records done and in all; 0 in all where that is not known.
 
     Returns:
         What was written, with sizes before and after.
@@ -107,15 +111,16 @@ def convert(
         )
     if not overwrite:
         storage.refuse_existing(target)
+    told = progress or (lambda _done, _total: None)
     if given == made:
         if features is not None:
             raise UsageError("features= needs Parquet, Arrow or .npz on one side")
-        rows = _recompress(source, target, level)
+        rows = _recompress(source, target, level, told)
     elif given == "records":
-        rows = _from_records(source, target, made, features, batch_size)
+        rows = _from_records(source, target, made, features, batch_size, told)
     else:
         options = {"level": level, "strict": strict}
-        rows = _to_records(str(source), target, given, features, batch_size, options)
+        rows = _to_records(str(source), target, given, features, batch_size, options, told)
     files = expand(source) if given == "records" else [str(source)]
     sizes = [storage.size_of(file) or 0 for file in files]
     return ConvertReport(target, rows, storage.size_of(target) or 0, sum(sizes))
@@ -139,11 +144,13 @@ def _check_target(target: str, form: str) -> None:
     raise UsageError(f"{target}: the name must end in .tfrecord, .tfrecord.gz, {known}{remedy}")
 
 
-def _recompress(source: PathsLike, target: str, level: int) -> int:
+def _recompress(source: PathsLike, target: str, level: int, told: _Told) -> int:
     with RecordWriter(target, level=level) as writer:
         for path in expand(source):
-            for payload in read_records(path):
+            for number, payload in enumerate(read_records(path)):
                 writer.write(payload)
+                if number % _TOLD_EVERY == 0:
+                    told(writer.records, 0)
         return writer.records
 
 
@@ -153,9 +160,10 @@ def _from_records(
     form: str,
     features: Sequence[str] | None,
     batch_size: int | None,
+    told: _Told,
 ) -> int:
     files = expand(source)
-    schema, kindless = look_through(files)
+    schema, kindless, total = look_through(files, progress=told)
     if features is not None:
         schema = schema.select(features)
     if not schema:
@@ -168,13 +176,14 @@ def _from_records(
             "absent on the way back"
         )
     if form == "npz":
-        return write_archive(files, target, schema, batch_size or rows_per_batch(schema))
+        return write_archive(files, target, schema, batch_size or rows_per_batch(schema), told)
     rows = 0
     columns = arrow_schema(schema)
     with storage.atomic_write(target) as file, open_sink(file, form, columns, None) as sink:
         for batch in record_batches(files, schema, batch_size or rows_per_batch(schema)):
             sink.write(batch, None)
             rows += batch.num_rows
+            told(rows, total)
     return rows
 
 
@@ -185,12 +194,14 @@ def _to_records(
     features: Sequence[str] | None,
     batch_size: int | None,
     options: dict[str, Any],
+    told: _Told,
 ) -> int:
     if form == "npz":
         schema = archive_schema(source, features)
         with Writer(target, schema=schema, **options) as writer:
             for batch in archive_batches(source, schema, batch_size or rows_per_batch(schema)):
                 writer.write_batch(batch)
+                told(writer.records, 0)
             return writer.records
     opener: Callable[[str], Any] = open_parquet if form == "parquet" else open_ipc
     with opener(source) as (schema, batches, _):
@@ -201,6 +212,7 @@ def _to_records(
             for part in _parts(batches, names, batch_size):
                 for batch in from_arrow(part):
                     writer.write_batch(batch)
+                told(writer.records, 0)
             return writer.records
 
 

@@ -87,7 +87,8 @@ def _import(road: Road, out: Path, **options: Any) -> None:
     """Import features of the predictions on the grid of the whole scene."""
     predictions = sorted((road.folder / "predictions").glob("*.tfrecord.gz"))
     mixer = road.folder / "export" / "scene-mixer.json"
-    report = geo.import_image(predictions, out, mixer=mixer, extent="source", **options)
+    options |= {"extent": "source", "overwrite": True}
+    report = geo.import_image(predictions, out, mixer=mixer, **options)
     road.reports[out.name] = report
 
 

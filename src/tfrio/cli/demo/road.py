@@ -95,11 +95,10 @@ class Road:
     def table_there_and_back(self) -> str:
         """(b) Send the labelled spectra to TFRecord and back, and compare."""
         source = self.folder / "samples.csv"
-        tables.export_table(source, self.folder / "samples")
-        tables.import_table(self.folder / "samples.tfrecord.gz", self.folder / "samples.parquet")
-        table = require("pyarrow.parquet", extra="table").read_table(
-            self.folder / "samples.parquet"
-        )
+        records, back = self.folder / "samples.tfrecord.gz", self.folder / "samples.parquet"
+        tables.export_table(source, self.folder / "samples", overwrite=True)
+        tables.import_table(records, back, overwrite=True)
+        table = require("pyarrow.parquet", extra="table").read_table(back)
         samples = scene.load_samples()
         for number, band in enumerate(scene.BANDS):
             values = table[band].to_numpy().astype(np.float32)
