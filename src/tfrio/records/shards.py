@@ -26,6 +26,7 @@ from tfrio.storage import (
     Entry,
     is_folder,
     is_remote,
+    is_web_page,
     list_folder,
     list_glob,
     local_path,
@@ -170,7 +171,8 @@ def _below(path: str) -> str:
 
 def _one(path: str) -> Listing:
     """List one path given by the user; a file named in full is taken as it is."""
-    if size_of(path) is not None:
+    plain = is_web_page(path) and not any(c in path for c in _MAGIC_CHARACTERS)
+    if plain or size_of(path) is not None:  # of a web page opening it tells whether it is there
         return Listing((path,))
     if is_folder(path):
         listing = _sift(list_folder(path))

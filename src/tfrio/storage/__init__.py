@@ -27,7 +27,7 @@ from tfrio.storage.reading import (
     open_read,
     read_full,
 )
-from tfrio.storage.remote import is_remote
+from tfrio.storage.remote import is_remote, is_web_page
 from tfrio.storage.writing import (
     atomic_write,
     open_beside,
@@ -48,6 +48,7 @@ __all__ = [
     "is_regular",
     "is_remote",
     "is_stream",
+    "is_web_page",
     "list_folder",
     "list_glob",
     "local_path",

@@ -16,6 +16,7 @@ from tfrio.storage.reading import local_path
 from tfrio.storage.remote import (
     filesystem,
     is_remote,
+    is_web_page,
     obstore_of,
     remote_errors,
     uses_obstore,
@@ -48,8 +49,8 @@ class Entry:
 
 def _store_entries(url: str) -> list[Entry]:
     """List all objects below a URL through obstore."""
-    if url.lower().startswith(("http://", "https://")):
-        return []  # the protocol has no listing; asking by WebDAV ends in errors nearly everywhere
+    if is_web_page(url):
+        return []  # asking for a listing by WebDAV ends in errors nearly everywhere
     obstore = require("obstore", extra="cloud")
     store, key = obstore_of(url)
     root = url[: len(url) - len(key)]
