@@ -2,6 +2,7 @@
 #include "tfrio/decoder.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include "decoder_guard.hpp"
 
@@ -18,8 +19,10 @@ constexpr std::size_t kRunBytes = 16 << 10;
 constexpr std::size_t kLargePayload = 8 << 10;
 constexpr std::size_t kLongRun = 4 << 10;
 
-/// Records of a shuffled batch whose first bytes are loaded together.
-constexpr std::size_t kTouched = 64;
+/// Records of a shuffled batch that are asked of the memory before their turn, and how many bytes
+/// of each at most: those that follow come by themselves, as they are read in order.
+constexpr std::size_t kAhead = 2 * kRunRecords;
+constexpr std::size_t kReach = 512;
 
 /// Return how many of the first `most` records of `rest` have the layout.
 std::size_t matching_records(const Layout& layout, Bytes rest, std::int64_t most) {
@@ -322,22 +325,21 @@ Progress ExampleDecoder::feed_at(std::span<const Bytes> buffers,
   const Places places{buffers, which, starts};
   Progress progress;
   const std::int64_t most = std::min(room(-1), std::ssize(starts));
-  std::size_t touched = 0;
+  std::size_t asked = 0, size = kReach;
   while (progress.records < most) {
     const auto k = static_cast<std::size_t>(progress.records);
-    if (k >= touched) {
-      touched = std::min(k + kTouched, places.size());
-      touch(k, touched, [&](std::size_t i) { return places.rest(i); });
+    const std::size_t soon = std::min(k + kAhead, places.size());
+    prefetch(std::exchange(asked, soon), soon, std::min(size, kReach),
+             [&](std::size_t i) { return places.rest(i); });
+    const Bytes rest = places.rest(k);
+    std::size_t n = add_scattered(places, k, static_cast<std::size_t>(most) - k, verify);
+    if (n == 0) {
+      const Bytes data = buffers[static_cast<std::size_t>(which[k])];
+      if (add_record(data, data.size() - rest.size(), options, progress.fault) == 0) break;
+      n = 1;
     }
-    if (const std::size_t n =
-            add_scattered(places, k, static_cast<std::size_t>(most) - k, verify)) {
-      progress.records += static_cast<std::int64_t>(n);
-      continue;
-    }
-    const Bytes data = buffers[static_cast<std::size_t>(which[k])];
-    const std::size_t offset = data.size() - places.rest(k).size();
-    if (add_record(data, offset, options, progress.fault) == 0) break;
-    ++progress.records;
+    progress.records += static_cast<std::int64_t>(n);
+    size = static_cast<std::size_t>(load64(rest.data())) + kFrameSize;
   }
   progress.consumed = progress.records;
   if (progress.records < most) {

@@ -16,8 +16,9 @@ using Int64s = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::de
 // Records up to this size are checked without releasing the GIL, which costs as long.
 constexpr std::size_t kSmall = 16 << 10;
 
-// Records whose first bytes are loaded together.
-constexpr std::size_t kTouched = 64;
+// Records that are asked of the memory before their turn, and how many bytes of each.
+constexpr std::size_t kAhead = 64;
+constexpr std::size_t kReach = 192;
 
 /// Return what follows `start` in a buffer; nothing where either is not there.
 Bytes rest_of(const std::vector<BytesArgument>& views, std::int32_t file, std::int64_t start) {
@@ -84,11 +85,11 @@ nb::tuple payloads_at(nb::sequence buffers, const Int32s& which, const Int64s& s
   {
     const WithoutGil released;
     found.reserve(which.shape(0));
+    std::size_t asked = 0;
     for (std::size_t k = 0; k < which.shape(0); ++k) {
-      if (k % kTouched == 0) {
-        touch(k, std::min<std::size_t>(k + kTouched, which.shape(0)),
-              [&](std::size_t i) { return rest_of(views, which.data()[i], starts.data()[i]); });
-      }
+      const std::size_t soon = std::min<std::size_t>(k + kAhead, which.shape(0));
+      prefetch(std::exchange(asked, soon), soon, kReach,
+               [&](std::size_t i) { return rest_of(views, which.data()[i], starts.data()[i]); });
       const std::int32_t file = which.data()[k];
       if (file < 0 || static_cast<std::size_t>(file) >= views.size()) {
         throw nb::index_error("`which` names a buffer that is not there");

@@ -1,6 +1,7 @@
 // Unaligned loads and stores, and the span of bytes that every part of the core passes around.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -38,17 +39,20 @@ inline void store64(std::uint8_t* p, std::uint64_t value) {
   std::memcpy(p, &value, sizeof value);
 }
 
-/// Load the first cache lines of the spans that `span_of` returns for `first` up to `last`. Loads
-/// that do not depend on each other wait for the memory together; a prefetch instruction would be
-/// dropped where the address is not in the TLB, as it seldom is in a large mapping.
+/// Ask the memory for the first `size` bytes of the spans that `span_of` returns for `first` up to
+/// `last`, which will be read soon; nothing waits for them. They go to the second-level cache:
+/// places for lines on their way to the first level are so few that asking for many would wait.
 template <class SpanOf>
-void touch(std::size_t first, std::size_t last, SpanOf span_of) {
-  std::uint8_t sum = 0;
+void prefetch(std::size_t first, std::size_t last, std::size_t size, SpanOf span_of) {
+#if defined(__GNUC__)  // and Clang; without, reading is only slower
   for (std::size_t i = first; i < last; ++i) {
     const Bytes span = span_of(i);
-    for (std::size_t at = 0; at < 192 && at < span.size(); at += 64) sum ^= span[at];
+    const std::size_t end = std::min(size, span.size());
+    for (std::size_t at = 0; at < end; at += 64) __builtin_prefetch(&span[at], 0, 2);
+    if (end > 0) __builtin_prefetch(&span[end - 1], 0, 2);
   }
-  [[maybe_unused]] const volatile std::uint8_t loaded = sum;
+  __asm__ volatile("");  // GCC leaves out calls of functions that do nothing but prefetch
+#endif
 }
 
 }  // namespace tfrio

@@ -138,9 +138,10 @@ class FullOrder:
         if self.total > HELD:
             return _feistel(positions, self.total, self.key)
         if self._held is None:
-            numbers = np.arange(self.total, dtype=np.uint32)
+            # NumPy shuffles numbers of 8 bytes a third faster than others, in the same way.
+            numbers = np.arange(self.total, dtype=np.int64)
             np.random.Generator(np.random.PCG64(self.key)).shuffle(numbers)
-            self._held = numbers
+            self._held = numbers.astype(np.uint32)
         return self._held[positions].astype(np.int64)
 
     def together(self, positions: Int64) -> Int64 | None:
