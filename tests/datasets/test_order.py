@@ -97,6 +97,11 @@ def test_how_well_records_sorted_by_class_are_mixed():
     assert position_correlation(buffered) > 0.99
 
 
+def test_the_permutation_is_that_of_every_version_before():
+    # A state saved by one version goes on in the next one.
+    assert FullOrder(12, 5).take(np.arange(12)).tolist() == [9, 11, 1, 3, 2, 4, 6, 7, 0, 10, 5, 8]
+
+
 def test_pickle_carries_no_permutation():
     order = FullOrder(100_000, 7)
     first = order.take(np.arange(5))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Decoder"]
 
 _SHORT_RUN = 16
+_SAMPLE = 256  # records that tell a shuffled batch from one in order
 
 
 class Places:
@@ -161,10 +162,18 @@ def _run_ends(frames: Frames, record: Int64) -> Int64 | None:
     """
     if not frames.adjacent or not record.size:
         return None
-    breaks = np.flatnonzero((np.diff(record) != 1) | (np.diff(frames.which) != 0)) + 1
+    if record.size > _SAMPLE and _breaks(frames, record, _SAMPLE).size * _SHORT_RUN > _SAMPLE:
+        return None
+    breaks = _breaks(frames, record, record.size)
     if (breaks.size + 1) * _SHORT_RUN > record.size:
         return None
     return np.append(breaks, record.size)
+
+
+def _breaks(frames: Frames, record: Int64, stop: int) -> NDArray[np.intp]:
+    """Return which of the first ``stop`` records do not follow the one before them."""
+    apart = (np.diff(record[:stop]) != 1) | (np.diff(frames.which[:stop]) != 0)
+    return np.flatnonzero(apart) + 1
 
 
 def _lost_stretch(lost: Lost, source: RecordSource, wanted: int) -> Damage:

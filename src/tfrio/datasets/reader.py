@@ -10,6 +10,7 @@ import numpy as np
 
 from tfrio.datasets.decode import Decoder
 from tfrio.datasets.prefetch import ordered_map
+from tfrio.errors import TfrioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Picks, Plan
-    from tfrio.datasets.source import Sources
+    from tfrio.datasets.source import Frames, Sources
     from tfrio.examples.columns import Batch
     from tfrio.examples.schema import Schema
     from tfrio.records.damage import DamagePolicy
@@ -54,6 +55,8 @@ class _Task(NamedTuple):
     picks: Picks
     together: Picks | None
     sizes: Int64
+    frames: Frames | None = None
+    """Where the records lie, if that is known already."""
 
 
 class Reader:
@@ -112,10 +115,23 @@ class Reader:
         for low in range(first, len(plan), step):
             high = min(low + step, len(plan))
             together = None if mapped else plan.together(low, high)
-            yield _Task(plan.picks(low, high), together, plan.batch_sizes(low, high))
+            picks = plan.picks(low, high)
+            frames = self._at_hand(picks) if mapped else None
+            yield _Task(picks, together, plan.batch_sizes(low, high), frames)
+
+    def _at_hand(self, picks: Picks) -> Frames | None:
+        """Look up where records of mapped files lie, before a thread takes the task.
+
+        A thread that did so would let go of the GIL at each step, and at the first one wait until
+        the consumer has cut the chunk before: they would work in turns.
+        """
+        try:
+            return self.sources.fetch(picks)
+        except TfrioError:
+            return None  # whoever does the task raises it in its turn
 
     def _work(self, task: _Task) -> Chunk:
-        frames = self.sources.fetch(task.picks, task.together)
+        frames = task.frames or self.sources.fetch(task.picks, task.together)
         record = self.sources.numbers(task.picks)
         batch, kept = self._decoder().decode(frames, self.sources.files, task.picks.file, record)
         sizes = task.sizes.tolist()
