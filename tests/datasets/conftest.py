@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import sys
+import warnings
 import zlib
 from pathlib import Path
 
@@ -75,3 +77,14 @@ def numbered(tmp_path_factory) -> dict[str, str]:
     """Return the glob of 103 numbered records in four files, by form."""
     folder = tmp_path_factory.mktemp("numbered")
     return {form: write_numbered(folder / form, form=form) for form in FORMS}
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """Print warnings, those of worker processes too, as they are outside of pytest."""
+
+    def show(message, category, filename, line, *_):
+        sys.stderr.write(f"{filename}:{line}: {category.__name__}: {message}\n")
+
+    monkeypatch.setattr(warnings, "showwarning", show)
+    warnings.simplefilter("always")

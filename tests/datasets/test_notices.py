@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
+from torch.utils.data import DataLoader
 
 from tests.datasets.conftest import write_numbered
 from tfrio import Writer
+from tfrio.datasets import reader, source
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.datasets.notices import looks_sorted
 from tfrio.errors import TfrioWarning, UsageError
@@ -44,6 +48,53 @@ def test_blocks_mix_where_a_window_takes_in_ten_of_them(tmp_path, size, told):
             list(data)
     else:
         list(data)
+
+
+@pytest.fixture
+def forward_only(monkeypatch):
+    """Make compressed files ones that can only be read from their start, as far ones are."""
+    monkeypatch.setattr(source, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(source, "RUN_BYTES", 1000)
+    monkeypatch.setattr(reader, "CHUNK_BYTES", 1000)
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("through", ["dataset", "loader", "workers", "DataLoader"])
+def test_sorted_files_read_from_their_start_are_told_after_an_epoch(
+    tmp_path, forward_only, through, printed, capfd
+):
+    path = write_sorted(tmp_path)
+    path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
+    data = TFRecordDataset(path.with_suffix(".gz"), batch_size=4, shuffle=True, window=20, seed=1)
+    assert not data._open().sources.seekable
+    batches = {
+        "dataset": data,
+        "loader": data.loader(),
+        "workers": data.loader(num_workers=2),
+        "DataLoader": DataLoader(data, batch_size=None, num_workers=2),
+    }[through]
+    for epoch in range(2):
+        data.set_epoch(epoch)
+        assert sum(len(batch["x"]) for batch in batches) == 1000
+    told = capfd.readouterr().err
+    assert told.count("look sorted by 'label', and the shuffle mixes only 20 neighbours") == 1
+    assert told.startswith(__file__)
+
+
+def test_mixed_files_read_from_their_start_are_not_told(tmp_path, forward_only, recwarn):
+    path = tmp_path / "mixed"
+    with Writer(path) as writer:
+        writer.write_batch({"x": np.arange(1000.0), "label": np.arange(1000) * 7919 % 10})
+    (tmp_path / "a.gz").write_bytes(gzip.compress(path.read_bytes()))
+    list(TFRecordDataset(tmp_path / "a.gz", batch_size=4, shuffle=True, window=20, seed=1))
+    assert not recwarn
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_a_plain_data_loader_tells_of_sorted_files(tmp_path, printed, capfd):
+    data = TFRecordDataset(write_sorted(tmp_path), batch_size=50, shuffle="buffer", window=20)
+    list(DataLoader(data, batch_size=None, num_workers=2))
+    assert capfd.readouterr().err.count("look sorted by 'label'") == 1
 
 
 def test_a_loader_with_workers_tells_once_and_in_this_process(tmp_path, recwarn):

@@ -6,7 +6,6 @@ import itertools
 import pickle
 import re
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -252,17 +251,6 @@ def test_an_error_of_the_schema_comes_home_as_it_is(tmp_path):
     with pytest.raises(MissingFeatureError) as info:
         list(loaded(data, 2))
     assert (info.value.feature, info.value.record) == ("x", 7)
-
-
-@pytest.fixture
-def printed(monkeypatch):
-    """Print warnings, those of worker processes too, as they are outside of pytest."""
-
-    def show(message, category, filename, line, *_):
-        sys.stderr.write(f"{filename}:{line}: {category.__name__}: {message}\n")
-
-    monkeypatch.setattr(warnings, "showwarning", show)
-    warnings.simplefilter("always")
 
 
 @pytest.mark.parametrize("loader", [DataLoader, StatefulDataLoader])

@@ -79,6 +79,7 @@ class ArrayDataset:
     """Names the loader that its worker processes send batches to (see ``transit``)."""
     group: int | None = None
     """Batches that a worker takes in turn and sends at once; None: one by one."""
+    _passing: notices.PassingLook | None = None
     _opened: Opened | None
     _made_reader: Reader | None
     _made_order: tuple[int, Order, str] | None
@@ -207,11 +208,6 @@ class ArrayDataset:
         if again and workers > 1 and self._choices.shuffle and self.loader_token is None:
             notices.same_epoch_again(progress.epoch)
         self.warn_at_start()
-        if progress.workers != workers:
-            raise UsageError(
-                f"the state was saved in one of {progress.workers} workers, there are {workers} "
-                "now: resume with as many"
-            )
         return progress
 
     def _passes(self, progress: Progress) -> Iterator[Any]:
@@ -220,7 +216,10 @@ class ArrayDataset:
             if self.loader_token is None:
                 self.check_batches(whole)
             known = self.report.skipped_records
+            self._passing = setup.look_in_passing(progress, self._choices, self._open())
             yield from self._pass(progress, whole)
+            if self._passing is not None:
+                self._passing.tell()
             if self.loader_token is None:  # a loader tells of its workers
                 notices.left_out(progress.epoch, self.report.damages[known:])
             # The next epoch's first batch falls to the worker whose turn it is.
@@ -256,9 +255,8 @@ class ArrayDataset:
         threads = self._reading.threads
         if threads is None:
             threads = 0 if self._in_worker() else 1
-        return self._reader().chunks(
-            whole, self._finish, first=first, step=self.group, threads=threads
-        )
+        finish = self._finish if self._passing is None else self._passing.before(self._finish)
+        return self._reader().chunks(whole, finish, first=first, step=self.group, threads=threads)
 
     def _finish(self, chunk: Chunk) -> Items:
         """Turn a decoded chunk into items to yield, each with the records it stands for."""
@@ -491,7 +489,8 @@ class ArrayDataset:
 
     def warn_at_start(self) -> None:
         """Say once what probably is not as the user expects."""
-        if not (self._looked or self._in_worker()):
+        told_here = self._worker()[0] == self.epoch == 0 and self.loader_token is None
+        if not self._looked and (told_here or not self._in_worker()):
             setup.tell_local_shuffle(self._choices, self._open(), self._reader())
         self._looked = True
         if self._seedless and self._choices.shuffle and self._shards()[1] > 1:

@@ -9,16 +9,19 @@ import numpy as np
 from tfrio.errors import warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from tfrio.datasets.items import Items
     from tfrio.datasets.plan import Plan
+    from tfrio.datasets.reader import Chunk
     from tfrio.datasets.source import RecordSource
     from tfrio.examples.columns import Batch
     from tfrio.records.damage import Damage
 
 __all__ = [
+    "PassingLook",
     "broken_file",
     "idle_ranks",
     "left_out",
@@ -29,6 +32,9 @@ __all__ = [
     "other_counts",
     "same_epoch_again",
 ]
+
+
+_SOME = 8  # records of each chunk that are looked at in passing
 
 
 def same_epoch_again(epoch: int) -> None:
@@ -75,15 +81,66 @@ def local_shuffle(sample: Batch, window: int, total: int) -> None:
         window: Records mixed together.
         total: Records of the data set.
     """
-    for name, column in sample.items():
-        single = isinstance(column, np.ndarray) and column.size == sample.rows > 2
-        if single and column.dtype.kind == "i" and looks_sorted(column.ravel()):
+    _tell_sorted(_labels(sample), window, total)
+
+
+def _labels(sample: Batch) -> dict[str, NDArray[np.int64]]:
+    """Return the features with one whole number a record, which may be labels."""
+    return {
+        name: column.ravel()
+        for name, column in sample.items()
+        if isinstance(column, np.ndarray) and column.size == sample.rows
+        if column.dtype.kind == "i"
+    }
+
+
+def _tell_sorted(labels: Mapping[str, NDArray[np.int64]], window: int, total: int) -> None:
+    for name, values in labels.items():
+        if values.size > 2 and looks_sorted(values):
             warn_user(
                 f"the records look sorted by '{name}', and the shuffle mixes only {window} "
-                f'neighbours of {total}: batches will be nearly pure. Use shuffle="full", a larger '
+                f'neighbours of {total}: batches are nearly pure. Use shuffle="full", a larger '
                 "window, or write the records in random order"
             )
             return
+
+
+class PassingLook:
+    """Look whether records lie class after class while they are read, and say so at the end.
+
+    For files that can only be read from their start: to look before would be to read them twice.
+
+    Args:
+        window: Records mixed together.
+        total: Records of the data set.
+    """
+
+    def __init__(self, window: int, total: int) -> None:
+        self._window = window
+        self._total = total
+        self._seen: list[tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]] = []
+
+    def before(self, finish: Callable[[Chunk], Items]) -> Callable[[Chunk], Items]:
+        """Return a function that looks at a chunk, then finishes it."""
+
+        def look_and_finish(chunk: Chunk) -> Items:
+            some = np.unique(np.linspace(0, chunk.file.size - 1, _SOME).astype(np.int64))
+            if chunk.file.size:
+                labels = {name: values[some] for name, values in _labels(chunk.batch).items()}
+                places = np.stack([chunk.record[some], chunk.file[some]])
+                self._seen.append((places, labels))
+            return finish(chunk)
+
+        return look_and_finish
+
+    def tell(self) -> None:
+        """Warn where what was seen, put in the order of the files, lies class after class."""
+        if not self._seen:
+            return
+        order = np.lexsort(np.concatenate([places for places, _ in self._seen], axis=1))
+        names = set.intersection(*(set(labels) for _, labels in self._seen))
+        joined = {n: np.concatenate([labels[n] for _, labels in self._seen]) for n in sorted(names)}
+        _tell_sorted({n: values[order] for n, values in joined.items()}, self._window, self._total)
 
 
 def broken_file(damages: Sequence[Damage]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tfrio.datasets.order import Int64, Order
     from tfrio.datasets.plan import Plan
     from tfrio.datasets.reader import Reader
+    from tfrio.datasets.state import Progress
     from tfrio.examples.schema import SchemaLike
     from tfrio.records.damage import ErrorMode
 
@@ -342,7 +343,7 @@ def tell_local_shuffle(choices: Choices, opened: Opened, reader: Reader) -> None
     """Warn where a shuffle mixes only neighbours and the records look sorted by a label.
 
     Blocks that lie anywhere mix well where a window takes in ten of them. Files that can only be
-    read from their start are not looked into.
+    read from their start are left to ``look_in_passing``.
 
     Args:
         choices: What the user chose.
@@ -359,6 +360,27 @@ def tell_local_shuffle(choices: Choices, opened: Opened, reader: Reader) -> None
         spread = np.linspace(0, total - 1, _SPREAD).astype(np.int64)
         sample = reader.read(Picks.of(spread, opened.starts)).batch
         notices.local_shuffle(sample, window, total)
+
+
+def look_in_passing(
+    progress: Progress, choices: Choices, opened: Opened
+) -> notices.PassingLook | None:
+    """Return what looks whether the records are sorted while the first epoch is read.
+
+    Args:
+        progress: Where a pass begins; of several workers the first one looks.
+        choices: What the user chose.
+        opened: The files.
+
+    Returns:
+        None where ``tell_local_shuffle`` looks into the files, or there is nothing to look for.
+    """
+    sources = opened.sources
+    if sources.seekable or progress.epoch or progress.worker:
+        return None
+    total, window = int(opened.starts[-1]), window_of(choices, sources)
+    local = pick_shuffle(choices.shuffle, sources) in ("blocks", "buffer")
+    return notices.PassingLook(window, total) if local and window * 10 < total else None
 
 
 def _mixed_order(

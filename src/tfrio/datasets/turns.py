@@ -90,6 +90,9 @@ class Turns:
         Returns:
             Where the pass begins, and whether this worker has read that epoch from its start
             already, so that the user may have forgotten ``set_epoch``.
+
+        Raises:
+            UsageError: A worker's own state is from another number of workers.
         """
         view, slot = self._view(), worker % _SLOTS
         passes = int(view[2 + slot])
@@ -98,6 +101,11 @@ class Turns:
             progress = self._resume[1]
             if workers > 1 and progress.workers == 1:
                 progress = replace(progress, worker=worker, workers=workers)
+            if progress.workers != workers:
+                raise UsageError(
+                    f"the state was saved in one of {progress.workers} workers, there are "
+                    f"{workers} now: resume with as many"
+                )
             return progress, False
         ended = int(view[2 + _SLOTS :][: min(workers, _SLOTS)].min())
         again = passes > 0 and ended <= view[0]
