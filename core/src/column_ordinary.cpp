@@ -39,6 +39,28 @@ bool Column::add_ordinary_row(Bytes value) {
   return true;
 }
 
+std::size_t Column::head_of(Bytes feature) const {
+  if (is_list() || is_bytes()) return 0;
+  if (spec_.kind == Kind::int64s) return spec_.count == 1 ? 4 : 0;
+  return ragged() ? 4 : header_size_;
+}
+
+bool Column::add_headed_row(Bytes values) {
+  if (spec_.kind == Kind::int64s) {
+    std::uint64_t value;
+    if (values.empty() || !read_whole_varint(values, value)) return false;
+    store64(arrays_.values.extend(8), value);
+  } else if (values.size() == 4) {
+    store32(arrays_.values.extend(4), load32(values.data()));
+    end_item();
+  } else {
+    arrays_.values.append(values.data(), values.size());
+    end_item();
+  }
+  arrays_.present.push_back(1);
+  return true;
+}
+
 bool Column::add_ordinary_list(Bytes list) {
   std::int64_t steps = 0;
   const std::uint8_t* at = list.data();

@@ -30,12 +30,7 @@ std::size_t matching_records(const Layout& layout, Bytes rest, std::int64_t most
   const std::size_t in_cache = std::clamp<std::size_t>(kRunBytes / stride, 1, kRunRecords);
   const std::size_t limit =
       std::min({rest.size() / stride, static_cast<std::size_t>(most), in_cache});
-  std::size_t n = 0;
-  for (const std::uint8_t* record = rest.data(); n < limit; ++n, record += stride) {
-    if (std::memcmp(record, layout.header(), kHeaderSize) != 0) break;
-    if (!layout.matches(record + kHeaderSize)) break;
-  }
-  return n;
+  return layout.matching(rest.data(), limit);
 }
 
 /// Return how many of the first `n` records of `rest` match the checksums of their payloads.
@@ -69,7 +64,7 @@ void check_spec(const FeatureSpec& spec, const PayloadOptions& options, const Lo
 }  // namespace
 
 ExampleDecoder::ExampleDecoder(std::vector<FeatureSpec> features, const PayloadOptions& options)
-    : locator_(options) {
+    : locator_(options), heads_(features.size()) {
   columns_.reserve(features.size());
   for (const FeatureSpec& spec : features) {
     check_spec(spec, options, locator_);

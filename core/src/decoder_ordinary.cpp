@@ -66,19 +66,42 @@ bool ExampleDecoder::add_ordinary_map(Bytes map, Place place, std::size_t& found
   const std::uint8_t* const end = at + map.size();
   while (at < end) {
     std::size_t size, length;
+    if (place == Place::context) {
+      const Bytes short_entry = EntryHeads::short_entry(at, end);
+      if (!short_entry.empty() && add_headed_entry(short_entry, found)) {
+        at += short_entry.size();
+        continue;
+      }
+    }
+    const std::uint8_t* const entry = at;
     if (*at++ != kFirst || !take_length(at, end, size)) return false;
     const std::uint8_t* const stop = at + size;
     if (size < 4 || at[0] != kFirst || at[1] >= 0x80 || at[1] + std::size_t{3} > size) return false;
     const Bytes name{at + 2, at[1]};
     at += 2 + at[1];
     if (*at++ != kSecond || !take_length(at, stop, length) || at + length != stop) return false;
-    if (!add_ordinary_entry(name, {at, length}, place, found)) return false;
+    if (!add_ordinary_entry({entry, stop}, name, {at, length}, place, found)) return false;
     at = stop;
   }
   return true;
 }
 
-bool ExampleDecoder::add_ordinary_entry(Bytes name, Bytes value, Place place, std::size_t& found) {
+bool ExampleDecoder::add_headed_entry(Bytes entry, std::size_t& found) {
+  const EntryHeads::Head* const head = heads_.find(entry);
+  if (head == nullptr) return false;
+  const auto i = static_cast<std::size_t>(head->column);
+  return see(i, found) && columns_[i].add_headed_row(entry.subspan(head->size));
+}
+
+bool ExampleDecoder::see(std::size_t i, std::size_t& found) {
+  if (ordinary_seen_[i] == ordinary_stamp_) return false;
+  ordinary_seen_[i] = ordinary_stamp_;
+  ++found;
+  return true;
+}
+
+bool ExampleDecoder::add_ordinary_entry(Bytes entry, Bytes name, Bytes value, Place place,
+                                        std::size_t& found) {
   const int number = locator_.find(name, place);
   if (number < 0) {
     // A feature that nobody asked for: nothing but its name is looked at.
@@ -86,10 +109,11 @@ bool ExampleDecoder::add_ordinary_entry(Bytes name, Bytes value, Place place, st
            (locator_.options().any_utf8 || wire::is_utf8(name));
   }
   const auto i = static_cast<std::size_t>(number);
-  if (ordinary_seen_[i] == ordinary_stamp_) return false;
-  ordinary_seen_[i] = ordinary_stamp_;
-  ++found;
-  return columns_[i].add_ordinary_row(value);
+  if (!see(i, found) || !columns_[i].add_ordinary_row(value)) return false;
+  if (const std::size_t head = place == Place::context ? columns_[i].head_of(value) : 0) {
+    heads_.learn(entry, static_cast<std::size_t>(value.data() - entry.data()) + head, number);
+  }
+  return true;
 }
 
 }  // namespace tfrio

@@ -8,8 +8,8 @@
 namespace tfrio {
 namespace {
 
-/// Layouts of more words than this cost more than they save, and hold memory.
-constexpr std::size_t kMostWords = 4096;
+/// Layouts of more pieces of values than this cost more than they save, and hold memory.
+constexpr std::size_t kMostPieces = 4096;
 
 /// Payloads from this size on are not predicted: next to moving their bytes, taking them apart
 /// costs nothing.
@@ -35,7 +35,7 @@ bool Layout::add_feature(Bytes payload, Bytes feature, RowShape& shape,
   }
   shape.present = shape.present || parsed.kind != Kind::none;
   shape.items.push_back({shape.pieces.size(), parsed.count});
-  return shape.pieces.size() <= kMostWords;
+  return shape.pieces.size() <= kMostPieces;
 }
 
 bool Layout::add_slot(Bytes payload, Bytes value, bool is_list, RowShape& shape,
@@ -49,11 +49,10 @@ bool Layout::add_slot(Bytes payload, Bytes value, bool is_list, RowShape& shape,
 
 std::optional<Layout> Layout::learn(Bytes payload, const Locator& locator,
                                     const std::vector<Column>& columns) {
-  Layout layout;
-  layout.length_ = payload.size();
   if (payload.size() < 8 || payload.size() >= kLargePayload || locator.merged()) {
     return std::nullopt;
   }
+  Layout layout(payload.size());
   write_header(layout.header_, payload.size());
   std::vector<Range> values;
   for (Bytes value : locator.unlisted_values()) {
@@ -69,60 +68,26 @@ std::optional<Layout> Layout::learn(Bytes payload, const Locator& locator,
       return std::nullopt;
     }
   }
-  if (!layout.shape_bytes(payload, values)) return std::nullopt;
-  layout.gather(payload);
+  layout.shape_bytes(payload, values);
   return layout;
 }
 
-bool Layout::shape_bytes(Bytes payload, std::vector<Range>& values) {
+void Layout::shape_bytes(Bytes payload, std::vector<Range>& values) {
   // Everything that is not a value shapes the payload.
   std::sort(values.begin(), values.end());
   std::size_t at = 0;
   for (const auto& [begin, end] : values) {
-    cover(at, begin);
+    if (begin > at) stencil_.cover(payload.data(), at, begin);
     at = std::max(at, end);
-    if (places_.size() > kMostWords) return false;
   }
-  cover(at, payload.size());
-  return places_.size() <= kMostWords;
+  stencil_.cover(payload.data(), at, payload.size());
 }
 
-void Layout::cover(std::size_t begin, std::size_t end) {
-  while (begin < end && places_.size() <= kMostWords) {
-    // The last word of a payload reaches back, so that no word reaches past the end.
-    const std::size_t place = std::min(begin / 8 * 8, length_ - 8);
-    const std::size_t stop = std::min(end, place + 8);
-    if (places_.empty() || places_.back() != place) {
-      places_.push_back(place);
-      masks_.push_back(0);
-    }
-    for (; begin < stop; ++begin) masks_.back() |= std::uint64_t{0xFF} << (8 * (begin - place));
-  }
-}
-
-void Layout::gather(Bytes payload) {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    words_.push_back(load64(payload.data() + places_[i]) & masks_[i]);
-    if (i > 0 && places_[i] == places_[i - 1] + 8) {
-      ++runs_.back().size;
-    } else {
-      runs_.push_back({places_[i], i, 1});
-    }
-  }
-}
-
-bool Layout::matches(const std::uint8_t* payload) const {
-  for (const Run& run : runs_) {
-    const std::uint8_t* at = payload + run.offset;
-    const std::uint64_t* const words = words_.data() + run.first;
-    const std::uint64_t* const masks = masks_.data() + run.first;
-    std::uint64_t different = 0;
-    for (std::size_t i = 0; i < run.size; ++i) {
-      different |= (load64(at + 8 * i) & masks[i]) ^ words[i];
-    }
-    if (different != 0) return false;
-  }
-  return true;
+std::size_t Layout::matching(const std::uint8_t* first, std::size_t n) const {
+  const std::size_t stride = length_ + kFrameSize;
+  std::size_t same = 0;
+  while (same < n && std::memcmp(first + same * stride, header_, kHeaderSize) == 0) ++same;
+  return stencil_.count(first + kHeaderSize, stride, same);
 }
 
 void LayoutCache::learn(Bytes payload, Locator& locator, const std::vector<Column>& columns) {

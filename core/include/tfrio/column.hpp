@@ -75,6 +75,14 @@ class Column {
   /// another form or does not fit: only add_feature can judge that, and parts may be left behind.
   bool add_ordinary_row(Bytes value);
 
+  /// Return how many bytes of the ordinary Feature message `feature`, which was just added, stand
+  /// before its values; 0 where they do not settle how it parses.
+  std::size_t head_of(Bytes feature) const;
+
+  /// Add a row of which all up to the values is as in a message whose head_of() is not 0. False
+  /// where a varint is of another length than it seemed.
+  bool add_headed_row(Bytes values);
+
   /// Add one list of values (a row or a step) taken apart before. Its kind is the column's.
   /// False, with `fault` filled, where the number of values differs from the count asked for.
   bool add_values(const Bytes* pieces, std::size_t n, std::size_t count, Fault& fault);

@@ -9,6 +9,7 @@
 
 #include "tfrio/column.hpp"
 #include "tfrio/framing.hpp"
+#include "tfrio/heads.hpp"
 #include "tfrio/layout.hpp"
 #include "tfrio/locator.hpp"
 
@@ -91,7 +92,9 @@ class ExampleDecoder {
   bool add_ordinary(Bytes payload);
   bool add_ordinary_maps(Bytes payload);
   bool add_ordinary_map(Bytes map, Place place, std::size_t& found);
-  bool add_ordinary_entry(Bytes name, Bytes value, Place place, std::size_t& found);
+  bool add_headed_entry(Bytes entry, std::size_t& found);
+  bool add_ordinary_entry(Bytes entry, Bytes name, Bytes value, Place place, std::size_t& found);
+  bool see(std::size_t i, std::size_t& found);
   bool add_span(Bytes payload, Fault& fault);
   std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
   std::size_t add_scattered(const Places& places, std::size_t k, std::size_t most, bool verify);
@@ -116,6 +119,7 @@ class ExampleDecoder {
   std::vector<Column> columns_;
   Locator locator_;
   LayoutCache layouts_;
+  EntryHeads heads_;
   Scratch scratch_;
   std::vector<std::uint64_t> ordinary_seen_;  // by column: stamp of the payload that had it last
   std::uint64_t ordinary_stamp_ = 0;

@@ -11,6 +11,7 @@
 #include "tfrio/bytes.hpp"
 #include "tfrio/column.hpp"
 #include "tfrio/locator.hpp"
+#include "tfrio/stencil.hpp"
 
 namespace tfrio {
 
@@ -32,7 +33,11 @@ class Layout {
   const std::uint8_t* header() const { return header_; }
 
   /// Return whether `payload`, of length() bytes, has the same shaping bytes.
-  bool matches(const std::uint8_t* payload) const;
+  bool matches(const std::uint8_t* payload) const { return stencil_.fits(payload); }
+
+  /// Return how many of the `n` framed records from `first` on, all of this length, have this
+  /// layout, up to the first that has not.
+  std::size_t matching(const std::uint8_t* first, std::size_t n) const;
 
   /// What column `i` finds in a payload.
   const RowShape& shape(std::size_t i) const { return shapes_[i]; }
@@ -43,21 +48,13 @@ class Layout {
   bool add_feature(Bytes payload, Bytes feature, RowShape& shape, std::vector<Range>& values);
   bool add_slot(Bytes payload, Bytes value, bool is_list, RowShape& shape,
                 std::vector<Range>& values);
-  bool shape_bytes(Bytes payload, std::vector<Range>& values);
-  void cover(std::size_t begin, std::size_t end);
-  void gather(Bytes payload);
+  void shape_bytes(Bytes payload, std::vector<Range>& values);
 
-  /// Words that follow each other without a gap.
-  struct Run {
-    std::size_t offset, first, size;
-  };
+  explicit Layout(std::size_t length) : length_(length), stencil_(length) {}
 
-  std::size_t length_ = 0;
+  std::size_t length_;
   std::uint8_t header_[12] = {};
-  std::vector<std::size_t> places_;   // offset of each word that holds shaping bytes
-  std::vector<std::uint64_t> masks_;  // which of its bytes they are
-  std::vector<std::uint64_t> words_;  // the bytes, others zero
-  std::vector<Run> runs_;
+  Stencil stencil_;  // the bytes that shape the payload
   std::vector<RowShape> shapes_;
 };
 
