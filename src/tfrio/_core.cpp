@@ -10,6 +10,7 @@ void bind_arrow(nb::module_& module);
 void bind_decoder(nb::module_& module);
 void bind_deflate(nb::module_& module);
 void bind_encoder(nb::module_& module);
+void bind_mapping(nb::module_& module);
 void bind_payloads(nb::module_& module);
 void bind_row_decoder(nb::module_& module);
 void bind_rows(nb::module_& module);
@@ -174,6 +175,7 @@ NB_MODULE(_core, module) {
   bind_decoder(module);
   bind_deflate(module);
   bind_encoder(module);
+  bind_mapping(module);
   bind_payloads(module);
   bind_row_decoder(module);
   bind_rows(module);

@@ -268,15 +268,37 @@ class ExampleEncoder:
         Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, present, count).
         """
 
+class FileMap(Buffer):
+    """
+    Bytes of a file, mapped: a buffer that can be read.
+
+    Where somebody cuts the file short meanwhile, or its disk fails, zeros are read and `whole`
+    says so; other mappings end the process. OSError where the
+    system cannot map the file.
+    """
+
+    def __init__(self, name: str, descriptor: int, offset: int, size: int) -> None: ...
+
+    @property
+    def name(self) -> str:
+        """What the file is called."""
+
+    def __len__(self) -> int: ...
+
+    def whole(self, end: int) -> bool:
+        """
+        Return whether the file still has the first `end` bytes mapped, and had them whenever they were used.
+        """
+
 class RecordMap:
     """
     Records of a mapped file by number.
 
-    `data` is the mapping, `offsets` says where the header of each record lies, `size` asks how
-    long the file is now, which must be `end` bytes or more.
+    `data` is the mapping, `offsets` says where the header of each record lies, `end` where the
+    last one ends.
     """
 
-    def __init__(self, data: Buffer, offsets: numpy.typing.NDArray[numpy.int64], size: Callable[[], int], end: int) -> None: ...
+    def __init__(self, data: FileMap, offsets: numpy.typing.NDArray[numpy.int64], end: int) -> None: ...
 
     def payload(self, number: int, verify: bool = True) -> bytes | Fault | None:
         """

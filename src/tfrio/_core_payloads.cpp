@@ -64,8 +64,8 @@ nb::object payload_at(const BytesArgument& data, std::int64_t start, bool verify
 }
 
 nb::object payload_of(const RecordMap& map, std::int64_t number, bool verify) {
-  const auto start = map.start_of(number);
-  return start ? payload_or_fault(map.bytes(), *start, verify) : nb::none();
+  nb::object payload = payload_or_fault(map.bytes(), map.start_of(number), verify);
+  return map.whole() ? payload : nb::none();
 }
 
 nb::tuple payloads_at(nb::sequence buffers, const Int32s& which, const Int64s& starts,
@@ -111,13 +111,10 @@ void bind_payloads(nb::module_& module) {
   nb::class_<RecordMap>(
       module, "RecordMap",
       "Records of a mapped file by number.\n\n`data` is the mapping, `offsets` says where the "
-      "header of each record lies, `size` asks how\nlong the file is now, which must be `end` "
-      "bytes or more.")
-      .def(nb::init<nb::object, RecordOffsets, nb::callable, std::int64_t>(), "data"_a, "offsets"_a,
-           "size"_a, "end"_a,
-           nb::sig("def __init__(self, data: typing_extensions.Buffer, offsets: "
-                   "numpy.typing.NDArray[numpy.int64], size: "
-                   "collections.abc.Callable[[], int], end: int) -> None"))
+      "header of each record lies, `end` where the\nlast one ends.")
+      .def(nb::init<nb::object, RecordOffsets, std::int64_t>(), "data"_a, "offsets"_a, "end"_a,
+           nb::sig("def __init__(self, data: FileMap, offsets: numpy.typing.NDArray[numpy.int64], "
+                   "end: int) -> None"))
       .def("payload", payload_of, "number"_a, "verify"_a = true,
            nb::sig("def payload(self, number: int, verify: bool = True) -> bytes | Fault | None"),
            "Return the payload of a record, why there is none, or None where the file was cut.");

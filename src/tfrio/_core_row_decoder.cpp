@@ -100,8 +100,8 @@ class RowDecoder {
 
   /// Return a record of a mapped file as a dict, or None.
   nb::object row_of(const RecordMap& map, std::int64_t number, bool verify) {
-    const auto start = map.start_of(number);
-    return start ? row_in(map.bytes(), *start, verify) : nb::none();
+    nb::object row = row_in(map.bytes(), map.start_of(number), verify);
+    return map.whole() ? row : nb::none();
   }
 
  private:

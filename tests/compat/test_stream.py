@@ -139,5 +139,5 @@ def test_a_file_system_that_maps_nothing(tmp_path, monkeypatch):
         raise OSError(19, "No such device")
 
     path = write(tmp_path / "a", b"one", b"two")
-    monkeypatch.setattr("tfrio.compat._stream.mmap.mmap", refuse)
+    monkeypatch.setattr("tfrio.compat._stream._core.FileMap", refuse)
     assert payloads(path) == [b"one", b"two"]

@@ -15,7 +15,8 @@ from tests.records import golden
 from tfrio import _core
 from tfrio.compression import Compression, open_chunks
 from tfrio.records import lent
-from tfrio.records.lent import LentWindow, open_window
+from tfrio.records.lent import LentWindow
+from tfrio.records.mapped import open_window
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import walk
 from tfrio.records.window import Window
@@ -147,5 +148,5 @@ def test_plain_files_are_not_lent(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(golden.frame(b"abc"))
     source = open_chunks(path)
-    assert type(open_window(source, 1 << 20)) is Window
+    assert type(open_window(source, 1 << 20, mapped=False)) is Window
     source.close()

@@ -218,6 +218,7 @@ class RowDecoder:
         Yields:
             The row, where it must be had without columns; nothing where the layout has learned.
         """
+        stream.confirm()
         if fault.field:
             raise stream.error(fault)
         if fault.code not in ("kind", "unknown"):

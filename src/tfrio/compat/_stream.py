@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import stat
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tfrio import _core
 from tfrio.compression import detect
 from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import recover
@@ -19,9 +19,6 @@ from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tfrio import _core
-
 
 __all__ = [
     "Part",
@@ -130,7 +127,19 @@ class PartStream(Closing, ABC):
 
     @abstractmethod
     def advance(self, nbytes: int, nrecords: int) -> None:
-        """Consume bytes, and the records they held, at the start of ``buffer``."""
+        """Consume bytes, and the records they held, at the start of ``buffer``.
+
+        Raises:
+            RuntimeError: The file was cut short, so that they are not its own.
+        """
+
+    @abstractmethod
+    def confirm(self) -> None:
+        """See that what was taken from ``buffer``, but not consumed yet, was the file's.
+
+        Raises:
+            RuntimeError: The file was cut short.
+        """
 
     @abstractmethod
     def rest(self) -> None:
@@ -165,6 +174,7 @@ class PartStream(Closing, ABC):
             ``RuntimeError`` with the well-known text where the data ends too early, else
             ``CorruptRecordError``, which is a ``RuntimeError`` too.
         """
+        self.confirm()
         with self._damaged() as stream:
             try:
                 error = recover(stream, fault).error()
@@ -230,6 +240,9 @@ class _Streamed(PartStream):
         """Consume bytes at the start of ``buffer``."""
         self._stream.advance(nbytes, nrecords)
 
+    def confirm(self) -> None:
+        """Do nothing: what was read stays as it was."""
+
     def rest(self) -> None:
         """Keep everything: it cannot be had again cheaply."""
 
@@ -257,7 +270,7 @@ class _Mapped(PartStream):
         self._brief = brief
         self._position, self._record = part.start, part.first
         self._view = memoryview(b"")
-        self._map: mmap.mmap | None = None
+        self._map: _core.FileMap | None = None
         self._size = _WINDOW
         self._stop = part.stop
         end = len(self._mapping())
@@ -266,7 +279,8 @@ class _Mapped(PartStream):
     def _mapping(self) -> memoryview:
         if self._map is None:
             with Path(self.path).open("rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                size = os.fstat(file.fileno()).st_size
+                self._map = _core.FileMap(self.path, file.fileno(), 0, size)
             self._view = memoryview(self._map)
         return self._view
 
@@ -285,14 +299,7 @@ class _Mapped(PartStream):
         """The bytes not yet consumed."""
         assert self._stop is not None
         end = min(self._position + self._size, self._stop)
-        view = self._mapping()
-        assert self._map is not None
-        # Reading past the end of a mapping kills the process; size() asks the file itself.
-        if self._map.size() < end:
-            raise RuntimeError(
-                f"Failed to read the record. {self.path} was cut short since it was opened"
-            )
-        return view[self._position : end]
+        return self._mapping()[self._position : end]
 
     @property
     def final(self) -> bool:
@@ -306,8 +313,20 @@ class _Mapped(PartStream):
 
     def advance(self, nbytes: int, nrecords: int) -> None:
         """Consume bytes at the start of ``buffer``."""
+        self._check(self._position + nbytes)
         self._position += nbytes
         self._record += nrecords
+
+    def confirm(self) -> None:
+        """See that what was taken from ``buffer`` was the file's."""
+        assert self._stop is not None
+        self._check(min(self._position + self._size, self._stop))
+
+    def _check(self, end: int) -> None:
+        if self._map is not None and not self._map.whole(min(end, len(self._map))):
+            raise RuntimeError(
+                f"Failed to read the record. {self.path} was cut short since it was opened"
+            )
 
     def rest(self) -> None:
         """Let go of the file, when brief."""
@@ -316,10 +335,7 @@ class _Mapped(PartStream):
 
     def close(self) -> None:
         """Release the file."""
-        self._view.release()
-        if self._map is not None:
-            self._map.close()
-            self._map = None
+        self._view, self._map = memoryview(b""), None  # unmapped with the last view of it
 
     def _damaged(self) -> RecordStream:
         stream = RecordStream(self.path, compression="none", start=self._position)

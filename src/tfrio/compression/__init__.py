@@ -11,7 +11,7 @@ from tfrio.compression.deflate import (
     zlib_compressor,
 )
 from tfrio.compression.detect import Compression, check_choice, detect
-from tfrio.compression.source import ChunkSource, InflateSource, open_chunks
+from tfrio.compression.source import ChunkSource, InflateSource, PlainSource, open_chunks
 
 __all__ = [
     "BLOCK_SIZE",
@@ -20,6 +20,7 @@ __all__ = [
     "Compression",
     "InflateSource",
     "Member",
+    "PlainSource",
     "check_choice",
     "check_level",
     "deflate_member",

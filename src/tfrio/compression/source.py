@@ -8,6 +8,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from tfrio import _core
 from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
 from tfrio.compression.inflate import Inflater, Input, Piece, inflate_block
@@ -146,11 +147,25 @@ class PlainSource:
         lost = got < len(buffer) and self._position < (self._size or 0)
         self.ended = got < len(buffer) and not lost
         if lost and not got:
-            raise self._cut()
+            raise self.cut()
         return got
 
-    def _cut(self) -> FileCutError:
-        now = self._reader.size or 0
+    def size_now(self) -> int:
+        """Return the size of a local file at present, in bytes."""
+        return self._reader.size or 0
+
+    def map(self, begin: int, end: int) -> _core.FileMap:
+        """Map bytes ``begin`` up to ``end`` of a local file, from which nothing was read.
+
+        Raises:
+            OSError: The system cannot.
+        """
+        number = self._reader.fileno()  # type: ignore[attr-defined]
+        return _core.FileMap(self.name, number, begin, end - begin)
+
+    def cut(self) -> FileCutError:
+        """Return the error for a local file that lost its end while it was read."""
+        now = self.size_now()
         return FileCutError(
             f"{self.name}: cut short while it was read, from {self._size} to {now} bytes",
             path=self.name,

@@ -17,6 +17,7 @@ from tfrio.errors import (
 from tfrio.examples.convert import make_batch
 from tfrio.examples.layout import Layout, NativeColumn
 from tfrio.records.damage import Damage, DamagePolicy
+from tfrio.records.mapped import check_maps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,10 +97,12 @@ class Decoder:
             done += feed.records
             if feed.fault is None:
                 continue
+            self._check(frames)
             self._fail(feed.fault, files[file[done]], int(record[done]))
             kept = np.ones(record.size, np.bool_) if kept is None else kept
             kept[done] = False
             done += 1
+        self._check(frames)
         rows = self._native.rows
         natives = [NativeColumn.of(column) for column in self._native.take()]
         if kept is not None:
@@ -139,6 +142,14 @@ class Decoder:
         return self._native.feed_at(
             frames.buffers, frames.which[first : first + 1], frames.starts[first : first + 1]
         )
+
+    def _check(self, frames: Frames) -> None:
+        """See that mapped files were whole while they were read."""
+        try:
+            check_maps(frames.buffers)
+        except TfrioError:
+            self._native.take()  # leave nothing behind for the next batch
+            raise
 
     def _fail(self, fault: Any, source: RecordSource, record: int) -> None:
         """Skip a damaged record, or raise."""

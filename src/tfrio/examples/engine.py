@@ -150,6 +150,7 @@ class Engine(Closing):
                 final=final,
                 threads=self._threads,
             )
+            stream.confirm(feed.consumed)
             if feed.records:
                 origin.add(rows, stream.path, stream.records)
             rows += feed.records
@@ -175,7 +176,7 @@ class Engine(Closing):
                 return None
             options = self._options
             self._stream = RecordStream(
-                source, compression=options.compression, threads=options.threads
+                source, compression=options.compression, threads=options.threads, mapped=True
             )
             self._checked = False
             self._form.hint(load_sidecar(source))

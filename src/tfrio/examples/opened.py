@@ -25,6 +25,7 @@ from tfrio.examples.rows import batch_rows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.examples.single import RowByRow, row_decoder
+from tfrio.records.mapped import check_maps
 from tfrio.records.reader import RecordStream
 from tfrio.records.sequence import RecordSequence
 from tfrio.storage import Closing, at_fork
@@ -233,8 +234,9 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
                 located.starts[done:],
                 verify=self.records.verify,
             )
-            origin = _Numbers(self.records, numbers[done : done + feed.records])
             natives = [NativeColumn.of(column) for column in decoder.take()]
+            check_maps(located.buffers)
+            origin = _Numbers(self.records, numbers[done : done + feed.records])
             chunks.append(Chunk(form.layout, natives, feed.records, origin))
             done += feed.records
             if feed.fault is not None:

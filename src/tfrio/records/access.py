@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import threading
 from collections import OrderedDict
 from itertools import zip_longest
@@ -107,22 +106,16 @@ class MappedFrames:
 
     def __init__(self, path: PathLike, index: RecordIndex, offsets: _Int64) -> None:
         self._offsets = offsets
-        self._path = path_text(path)
-        self._end = index.data_size
-        self._map: Any = b""
+        self._map: _core.FileMap | bytes = b""
         self.records: _core.RecordMap | None = None
         if index.data_size:
             with contextlib.closing(open_read(path)) as file:
                 number = file.fileno()  # type: ignore[attr-defined]
-                self._map = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
-            if len(self._map) >= self._end:
-                self.records = _core.RecordMap(self._map, offsets, self._map.size, self._end)
+                self._map = _core.FileMap(path_text(path), number, 0, index.data_size)
+            self.records = _core.RecordMap(self._map, offsets, index.data_size)
 
     def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
-        """Return the whole mapping and header offsets in it."""
-        # Reading past the end of a mapping kills a process; size() asks the file itself.
-        if self._end and self._map.size() < self._end:
-            raise IndexFileError(f"{self._path} was cut short since it was opened")
+        """Return the whole mapping, to check after use, and header offsets in it."""
         return self._map, self._offsets[start:stop]
 
 

@@ -229,6 +229,10 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
     Raises:
         NotTFRecordError: This is the start of a file that is something else.
     """
+    try:
+        stream.confirm()
+    except StoredDataError as error:
+        return recover_stored(stream, error)
     path, record, offset = stream.path, stream.records, stream.position
     if offset == 0 and fault.field == "header":
         _refuse_stranger(stream)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfrio.compression import InflateSource
 from tfrio.records.window import FRAME, LENGTH, PAST, Window
 
 if TYPE_CHECKING:
-    from tfrio.compression import ChunkSource
+    from tfrio.compression import InflateSource
 
-__all__ = ["LentWindow", "open_window"]
+__all__ = ["LentWindow"]
 
 # Smaller pieces, as of many short gzip members, are better gathered: each takes a step.
 _WORTH_LENDING = 128 << 10
@@ -89,13 +88,3 @@ class LentWindow(Window):
         store[:begin], store[begin:end] = past, left
         self._store, self._begin, self._end = store, begin, end
         self._lent, self._before = False, []
-
-
-def open_window(source: ChunkSource, size: int) -> Window:
-    """Return a window over a source that was not read from yet.
-
-    Args:
-        source: The uncompressed bytes.
-        size: Bytes to hold, at first.
-    """
-    return LentWindow(source, size) if isinstance(source, InflateSource) else Window(source, size)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from tfrio.compression import open_chunks
 from tfrio.errors import FileCutError, StoredDataError, precede
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, ErrorMode
-from tfrio.records.lent import open_window
+from tfrio.records.mapped import open_window
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
 from tfrio.storage import Closing, is_stream, name_of
@@ -43,6 +43,8 @@ class RecordStream(Closing):
         buffer_size: Bytes to hold, at first.
         start: Uncompressed offset to begin at, which must be that of a record.
         threads: Threads to inflate on, by default up to 4; 1 starts none.
+        mapped: Map a large plain local file instead of copying its bytes. The buffer is then what
+            the file holds now, so ``confirm`` what was taken from it.
 
     Raises:
         FileNotFoundError: Nothing there.
@@ -57,6 +59,7 @@ class RecordStream(Closing):
         buffer_size: int = 1 << 20,
         start: int = 0,
         threads: int | None = None,
+        mapped: bool = False,
     ) -> None:
         self.path = name_of(path)
         self._given = path
@@ -65,7 +68,7 @@ class RecordStream(Closing):
         self.records = 0
         self.damaged = 0
         self._source = open_chunks(path, compression, threads=threads, start=start)
-        self._window = open_window(self._source, buffer_size)
+        self._window = open_window(self._source, buffer_size, mapped=mapped)
         self._paused = self._broken = False
         self._late: StoredDataError | None = None
         self._watcher: Callable[[memoryview], None] | None = None
@@ -213,6 +216,20 @@ class RecordStream(Closing):
         self.position += nbytes
         self.records += nrecords
         self._paused = False
+
+    def confirm(self, nbytes: int | None = None) -> None:
+        """See that what was taken from ``buffer``, but not consumed yet, was the file's.
+
+        Args:
+            nbytes: How many bytes from the start of ``buffer``; None for all of it.
+
+        Raises:
+            FileCutError: A mapped file was cut short before their end, so some were zeros.
+        """
+        try:
+            self._window.check(nbytes)
+        except StoredDataError as error:
+            raise self._placed(error) from None
 
     def jump(self, nbytes: int, nrecords: int = 0) -> None:
         """Account for bytes and records that will never arrive: those of a damaged block."""

@@ -13,6 +13,7 @@ import numpy as np
 from tfrio import _core
 from tfrio.errors import UsageError, from_fault
 from tfrio.records.access import IndexChoice, RecordFile
+from tfrio.records.mapped import check_maps
 from tfrio.records.shards import expand
 
 if TYPE_CHECKING:
@@ -157,7 +158,9 @@ class RecordSequence(Sequence[bytes]):
         mapped = file.record_map
         payload = None if mapped is None else mapped.payload(record, self.verify)
         if payload is None:
-            payload = _core.payload_at(*file.frame(record), self.verify)
+            buffer, start = file.frame(record)
+            payload = _core.payload_at(buffer, start, self.verify)
+            check_maps([buffer])
         if isinstance(payload, bytes):
             return payload
         raise self._fault(payload, file, record)
@@ -214,6 +217,7 @@ class RecordSequence(Sequence[bytes]):
         payloads, fault = _core.payloads_at(
             located.buffers, located.which, located.starts, self.verify
         )
+        check_maps(located.buffers)
         if fault is not None:
             raise self._fault(fault, *self.file_of(int(numbers[fault.record])))
         return payloads

@@ -21,8 +21,7 @@ PAST = 64 << 10  # twice as far as deflate copies from
 class Window:
     """Bytes not yet consumed, and the means to get more behind them.
 
-    They are read, not mapped: to touch a mapping of a file that was cut short meanwhile, or whose
-    disk fails, ends the process. The buffer grows only as bytes really arrive.
+    They are copied, so that they stay as they were. The buffer grows only as bytes really arrive.
 
     Args:
         source: The uncompressed bytes, not read from yet.
@@ -90,6 +89,9 @@ class Window:
         self._end += got
         self.exhausted = got < len(room) and self._source.ended
         return got
+
+    def check(self, nbytes: int | None = None) -> None:
+        """Do nothing: what was read stays as it was."""
 
     def close(self) -> None:
         """Close the source."""
