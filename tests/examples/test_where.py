@@ -69,6 +69,13 @@ def test_what_could_do_more_than_compute_is_refused(expression: str) -> None:
         Condition(expression)
 
 
+def test_a_feature_called_like_a_word_of_python_is_told_how_to_name() -> None:
+    with pytest.raises(UsageError, match=r"A feature called 'class' is row\['class'\]"):
+        Condition("class == 'Urban' and not b")
+    with pytest.raises(UsageError, match="invalid syntax$"):
+        Condition("a = 1 and b")
+
+
 def test_only_asked_features_are_named() -> None:
     assert Condition("len(x) > id and row['a/b'] == 1").features == ("a/b", "id", "x")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import keyword
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "filter_examples"]
 
 _FUNCTIONS: Final = {"len": len, "min": min, "max": max, "sum": sum, "abs": abs}
+_WORDS: Final = ("and", "or", "not", "in", "is")  # of Python, as used in expressions
 _ROW: Final = "row"  # row['image/class'] for names that are no Python names
 _ALLOWED: Final = (
     ast.Expression,
@@ -89,7 +92,8 @@ class Condition:
         try:
             tree = ast.parse(expression.strip(), mode="eval")
         except SyntaxError as error:
-            raise UsageError(f"{expression!r} is no expression: {error.msg}") from error
+            text = f"{expression!r} is no expression: {error.msg}{_hint(expression)}"
+            raise UsageError(text) from error
         called = set()
         for node in ast.walk(tree):
             _check(node, expression)
@@ -120,6 +124,13 @@ class Condition:
             raise UsageError(f"{self.expression!r} does not work on {values!r}: {error}") from error
         except (IndexError, ZeroDivisionError):
             return False
+
+
+def _hint(expression: str) -> str:
+    """Say how features are named whose names are words of Python, where there are any."""
+    words = dict.fromkeys(re.findall(r"[a-z]+", expression))
+    taken = [word for word in words if keyword.iskeyword(word) and word not in _WORDS]
+    return f". A feature called '{taken[0]}' is row['{taken[0]}']" if taken else ""
 
 
 def _check(node: ast.AST, expression: str) -> None:

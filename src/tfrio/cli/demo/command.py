@@ -26,6 +26,8 @@ _FILES = {
     "scene.tif": "the scene",
     "samples.csv": "labelled spectra, and samples.tfrecord.gz, samples.parquet made from them",
     "export/": "patches as TFRecord shards, mixer and manifest",
+    "damaged/": "the same with one bit flipped: try `tfrio verify` on it",
+    "incomplete/": "the same without one shard",
     "predictions/": "class and probabilities as TFRecord",
     "landcover.tif": "the map, and probabilities.tif",
     "demo.png": "scene and map side by side",
@@ -99,7 +101,7 @@ def _tell(folder: Path, account: Account) -> None:
     numbers.add_row("pixels of the scene", f"{account.pixels:,}")
     numbers.add_row("covered by a patch", f"{account.covered:,}")
     numbers.add_row("dropped at the edge", f"{account.dropped:,}")
-    numbers.add_row("masked", f"{account.masked:,}")
+    numbers.add_row("masked among the covered", f"{account.masked:,}")
     for name, hectares in account.hectares.items():
         numbers.add_row(name, f"{hectares:,.1f} ha")
     out.print(numbers)
