@@ -39,7 +39,7 @@ bool Column::add_ordinary_row(Bytes value) {
   return true;
 }
 
-std::size_t Column::head_of(Bytes feature) const {
+std::size_t Column::ordinary_head() const {
   if (is_list() || is_bytes()) return 0;
   if (spec_.kind == Kind::int64s) return spec_.count == 1 ? 4 : 0;
   return ragged() ? 4 : header_size_;

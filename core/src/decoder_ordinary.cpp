@@ -110,7 +110,7 @@ bool ExampleDecoder::add_ordinary_entry(Bytes entry, Bytes name, Bytes value, Pl
   }
   const auto i = static_cast<std::size_t>(number);
   if (!see(i, found) || !columns_[i].add_ordinary_row(value)) return false;
-  if (const std::size_t head = place == Place::context ? columns_[i].head_of(value) : 0) {
+  if (const std::size_t head = place == Place::context ? columns_[i].ordinary_head() : 0) {
     heads_.learn(entry, static_cast<std::size_t>(value.data() - entry.data()) + head, number);
   }
   return true;

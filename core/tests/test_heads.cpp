@@ -10,15 +10,17 @@ using tfrio::EntryHeads;
 /// Return an entry with `values` packed floats of 4 bytes.
 std::vector<std::uint8_t> entry_of(const std::string& name, std::size_t values = 1) {
   const std::size_t floats = 4 * values, feature = floats + 4, size = name.size() + feature + 4;
-  std::vector<std::uint8_t> entry{0x0A, static_cast<std::uint8_t>(size), 0x0A,
-                                  static_cast<std::uint8_t>(name.size())};
-  entry.insert(entry.end(), name.begin(), name.end());
+  std::string entry;
+  for (std::size_t byte : {std::size_t{0x0A}, size, std::size_t{0x0A}, name.size()}) {
+    entry += static_cast<char>(byte);
+  }
+  entry += name;
   for (std::size_t byte :
        {std::size_t{0x12}, feature, std::size_t{0x12}, floats + 2, std::size_t{0x0A}, floats}) {
-    entry.push_back(static_cast<std::uint8_t>(byte));
+    entry += static_cast<char>(byte);
   }
-  entry.resize(entry.size() + floats, 0x3F);
-  return entry;
+  entry += std::string(floats, 0x3F);
+  return {entry.begin(), entry.end()};
 }
 
 int column_of(const EntryHeads& heads, const std::vector<std::uint8_t>& data) {

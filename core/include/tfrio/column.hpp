@@ -75,12 +75,12 @@ class Column {
   /// another form or does not fit: only add_feature can judge that, and parts may be left behind.
   bool add_ordinary_row(Bytes value);
 
-  /// Return how many bytes of the ordinary Feature message `feature`, which was just added, stand
-  /// before its values; 0 where they do not settle how it parses.
-  std::size_t head_of(Bytes feature) const;
+  /// Return how many bytes stand before the values of a Feature message of the ordinary form, where
+  /// they settle how it parses; else 0.
+  std::size_t ordinary_head() const;
 
-  /// Add a row of which all up to the values is as in a message whose head_of() is not 0. False
-  /// where a varint is of another length than it seemed.
+  /// Add a row of which all up to the values is as in a message that was added; only where there is
+  /// an ordinary_head(). False where a varint is of another length than it seemed.
   bool add_headed_row(Bytes values);
 
   /// Add one list of values (a row or a step) taken apart before. Its kind is the column's.
