@@ -15,7 +15,7 @@ from rasterio.transform import Affine
 from torch.utils.data import DataLoader
 
 import tfrio
-from tfrio.errors import GeoError, TfrioWarning, UsageError
+from tfrio.errors import GeoError, SchemaError, TfrioWarning, UsageError
 from tfrio.torch import PatchDataset, predictions, read_patch_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -253,6 +253,56 @@ def test_a_shard_that_may_lie_anywhere_still_gives_its_patches(scene, tmp_path):
     assert len(batch["image"]) == tfrio.count(alone).records
     assert batch["index"].unique().tolist() == batch["row"].unique().tolist() == [-1]
     assert batch["transform"].isnan().all()
+
+
+@pytest.mark.parametrize("manifest", [True, False])
+def test_two_exports_mix_and_each_patch_knows_its_place(scene, tmp_path, manifest):
+    prefixes = [export(scene, tmp_path / "a"), export(scene, tmp_path / "b", max_file_size=2100)]
+    if not manifest:
+        for prefix in prefixes:
+            Path(f"{prefix}-manifest.json").unlink()
+    options = {"kernel": KERNEL, "bands": ["red"], "label": "class", "batch_size": 4}
+    parts = [PatchDataset(prefix, shuffle=True, seed=2, **options) for prefix in prefixes]
+    alone = [by_index(part) for part in parts]
+    mixed = tfrio.mix(parts, [1, 1], stop="all")
+    seen = set()
+    for batch in mixed.loader(num_workers=2):
+        for row, (number, patch) in enumerate(zip(batch["export"], batch["index"], strict=True)):
+            seen.add((int(number), int(patch)))
+            for name, value in alone[number][int(patch)].items():
+                assert torch.equal(batch[name][row], value), name
+    assert seen == {(number, patch) for number in range(2) for patch in range(16)}
+    halves = parts[0].split([0.5, 0.5], seed=0)
+    again = by_index(tfrio.mix(halves, [1, 1], stop="all"))
+    assert sorted(again) == list(range(16))
+    assert "export" not in again[0]
+
+
+def test_exports_that_store_patches_otherwise_do_not_mix(scene, tmp_path):
+    other = export(scene, tmp_path / "b", kernel=(4, 2))
+    parts = [PatchDataset(export(scene, tmp_path / "a")), PatchDataset(other)]
+    with pytest.raises(SchemaError, match=r"source 1 "):
+        tfrio.mix(parts, [1, 1])
+    with pytest.raises(UsageError, match=r"has kernel \(4, 2\), not \(2, 4\)"):
+        PatchDataset(other, kernel=KERNEL)
+
+
+def test_options_that_make_no_sense_are_told(scene, tmp_path):
+    prefix = export(scene, tmp_path)
+    for wrong in ({"red": (1.0, 2.0)}, {"red": 3, "class": 4}, "red"):
+        with pytest.raises(UsageError, match=r"\(mean, standard deviation\) of each band"):
+            PatchDataset(prefix, normalize=wrong)
+    assert PatchDataset(prefix, bands="class").band_names == ["class"]
+    with pytest.raises(UsageError, match=r"TFRecordMapDataset; to divide this one, its split"):
+        PatchDataset(prefix)[3]
+
+
+def test_single_patches_for_a_data_loader_to_put_together(scene, tmp_path):
+    data = PatchDataset(export(scene, tmp_path), bands=["red"], label="class", batch_size=None)
+    wanted = by_index(PatchDataset(export(scene, tmp_path / "b"), bands=["red"], label="class"))
+    found = by_index(DataLoader(data, batch_size=3, num_workers=2))
+    assert sorted(found) == sorted(wanted)
+    assert torch.equal(found[7]["image"], wanted[7]["image"])
 
 
 def test_a_lost_last_shard_is_found_by_the_mixers_count(scene, tmp_path):

@@ -115,7 +115,7 @@ def read_patch_layout(
     opened = {} if isinstance(export, str | PathLike) else export.encoding.get("tfrio", {})
     partial = partial or opened.get("partial", False)
     if target.manifest is not None:
-        layout = _of_manifest(target, target.manifest, split, partial=partial)
+        layout = _of_manifest(target, target.manifest, split, partial=partial, asked=kernel)
     elif split is None:
         files = find_files(target.prefix or target.name, prefix=target.prefix, partial=partial)
         layout = _of_mixer(target, files, kernel or opened.get("kernel"))
@@ -167,7 +167,12 @@ def _cells(target: Target) -> NDArray[np.int64]:
 
 
 def _of_manifest(
-    target: Target, manifest: Manifest, split: str | None, *, partial: bool
+    target: Target,
+    manifest: Manifest,
+    split: str | None,
+    *,
+    partial: bool,
+    asked: tuple[int, int] | None,
 ) -> PatchLayout:
     shards = [shard for shard in manifest.shards if split is None or shard.split == split]
     if not shards:
@@ -179,6 +184,11 @@ def _of_manifest(
         raise _lost(target, lost, len(shards))
     shards = [shard for shard in shards if shard not in lost]
     kernel = target.kernel or XY(1, 1)
+    if asked is not None and XY.of(asked, name="kernel") != kernel:
+        raise UsageError(
+            f"{target.name}: the export has kernel ({kernel.x}, {kernel.y}), not {asked}; leave "
+            "kernel away"
+        )
     margin = margin_of(kernel)
     stored = XY(target.patch.x + 2 * margin.x, target.patch.y + 2 * margin.y)
     return PatchLayout(

@@ -285,6 +285,13 @@ def test_batches_of_batches_in_spawned_workers(numbered, capfd):
     assert "puts n of them into one: shape (n, 5, ...)" in capfd.readouterr().err
 
 
+def test_a_bare_name_is_one_name(numbered):
+    assert list(dataset(numbered["plain"], features="id").schema) == ["id"]
+    assert list(TFRecordMapDataset(numbered["plain"], features="id", index="memory").schema) == [
+        "id"
+    ]
+
+
 def test_nested_and_listed_ragged(numbered):
     nested = next(iter(dataset(numbered["plain"], ragged="nested")))["list"]
     assert [part.tolist() for part in nested.unbind()] == [[], [0], [0, 1], [0, 1, 2]]

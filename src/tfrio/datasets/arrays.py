@@ -94,10 +94,10 @@ class ArrayDataset:
         self,
         paths: PathsLike,
         *,
-        features: Sequence[str] | None = None,
+        features: str | Sequence[str] | None = None,
         schema: SchemaLike | None = None,
         scalars: bool = False,
-        images: Sequence[str] = (),
+        images: str | Sequence[str] = (),
         batch_size: int | None = None,
         drop_last: bool = False,
         shuffle: ShuffleLike = False,
@@ -203,9 +203,8 @@ class ArrayDataset:
         self._live, self._handed, self._template = progress, 0, None
 
     def _begin(self) -> Progress:
-        worker, workers = self._worker()
-        progress, again = self._turns.begin(worker, workers)
-        if again and workers > 1 and self._choices.shuffle and self.loader_token is None:
+        progress, again = self._turns.begin(*self._worker())
+        if again and progress.workers > 1 and self._choices.shuffle and self.loader_token is None:
             notices.same_epoch_again(progress.epoch)
         self.warn_at_start()
         return progress
@@ -391,6 +390,9 @@ class ArrayDataset:
         part._selection = selection
         part._forget()
         return part
+
+    def _adopt(self, sources: Sequence[ArrayDataset]) -> None:
+        """Take over what a mixture needs to know of each of its sources."""
 
     def _forget(self) -> None:
         self._opened = self._made_reader = self._made_order = None

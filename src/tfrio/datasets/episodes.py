@@ -66,7 +66,7 @@ class EpisodeDataset(TFRecordDataset):
         paths: PathsLike,
         *,
         split: str = "train",
-        features: Sequence[str] | None = None,
+        features: str | Sequence[str] | None = None,
         schema: SchemaLike | None = None,
         steps: str = "steps/",
         window: int | None = None,

@@ -69,6 +69,7 @@ def mix(
         infinite=first._choices.infinite if infinite is None else infinite,
         mixture=Mixture(tuple(len(data._paths) for data in datasets), tuple(weights), stop, length),
     )
+    mixed._adopt(datasets)
     mixed._forget()
     mixed._order(0)  # what cannot be mixed fails here, not in the first epoch
     return mixed

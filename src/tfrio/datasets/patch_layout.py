@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tfrio.errors import MissingFeatureError
+from tfrio.errors import GeoError, MissingFeatureError, SchemaError
 from tfrio.examples.schema import Feature, Schema
 
 if TYPE_CHECKING:
@@ -99,6 +99,53 @@ class PatchLayout:
         if first.kind == "bytes":
             return Feature("bytes", shape, codec="raw", dtype=first.dtype)
         return Feature(first.kind, shape)
+
+    def check_total(self, held: int) -> None:
+        """Refuse files that hold another number of patches than the side files say.
+
+        Args:
+            held: Number of records in the files.
+
+        Raises:
+            GeoError: Patches are missing, or there are too many.
+        """
+        if self.total in (None, held):
+            return
+        remedy = (
+            "Fetch the missing shards, or pass partial=True to read the patches of these"
+            if held < (self.total or 0)
+            else "Are these files of this export?"
+        )
+        raise GeoError(
+            f"{self.paths[0]}: this and the other shards of the export hold {held} patches, its "
+            f"side files say {self.total}. {remedy}",
+            path=self.paths[0],
+            expected=self.total,
+            got=held,
+        )
+
+    def check_alike(self, other: PatchLayout, names: Sequence[str], number: int) -> None:
+        """Refuse an export whose patches cannot be mixed with those of another.
+
+        Args:
+            other: The other one.
+            names: Names of the bands shown.
+            number: Number of this source, for the error.
+
+        Raises:
+            SchemaError: Patches differ in size or margin, or bands in where they are stored.
+        """
+        mine, others = self._stored(names), other._stored(names)
+        if mine != others:
+            raise SchemaError(
+                f"source {number} stores its patches otherwise than source 0: {mine} against "
+                f"{others} (size, margin; feature, kind, dtype, plane and depth of each band). "
+                "Mix exports made with the same options"
+            )
+
+    def _stored(self, names: Sequence[str]) -> list[object]:
+        bands = {b.name: (b.feature, b.kind, b.dtype, b.plane, b.depth) for b in self.bands}
+        return [self.stored, self.margin, *(bands.get(name) for name in names)]
 
     def places(self, index: Int64) -> tuple[Int64, Int64]:
         """Return the row and the column in the grid of each patch, -1 where not known."""

@@ -12,17 +12,19 @@ import numpy as np
 import torch
 
 from tfrio.datasets.patch_layout import BandLayout, PatchLayout
+from tfrio.datasets.setup import names_of
 from tfrio.datasets.tensors import TensorBatch, TensorMaker
 from tfrio.datasets.torch_data import TFRecordDataset
-from tfrio.errors import GeoError, SchemaError, UsageError, warn_user
+from tfrio.errors import SchemaError, UsageError, warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
     from xarray import DataArray
 
+    from tfrio.datasets.arrays import ArrayDataset
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Plan, Uneven
     from tfrio.datasets.reader import Chunk
@@ -36,42 +38,50 @@ __all__ = ["PatchDataset", "predictions"]
 class PatchMaker(TensorMaker):
     """Make batches of patches from decoded features (see ``PatchDataset``)."""
 
-    def __init__(
-        self, layout: PatchLayout, schema: Schema, starts: Int64, *, view: _View, nans: _NanNote
-    ) -> None:
+    def __init__(self, places: _Places, schema: Schema, *, view: _View, nans: _NanNote) -> None:
         super().__init__(schema, ragged="lists", marks=view.marks)
-        self._layout = layout
-        self._starts = starts
+        self._places = places
+        self._layout = places.layouts[0]  # all are alike but in where patches lie
         self._view = view
         self._nans = nans
 
     def _columns(self, chunk: Chunk) -> dict[str, Any]:
-        layout, view = self._layout, self._view
-        index = self._index(chunk)
+        view, rows = self._view, chunk.batch.rows
         image = self._stack(chunk, view.bands)
-        mask = self._mask(index, image)
+        mask = self._unmasked(image)
+        index, row, col = (np.empty(rows, np.int64) for _ in range(3))
+        transform = np.empty((rows, 6))
+        export = self._places.export[chunk.file]
+        for number, layout in enumerate(self._places.layouts):
+            own = np.flatnonzero(export == number)
+            part = self._index(layout, chunk, own)
+            index[own] = part
+            row[own], col[own] = layout.places(part)
+            transform[own] = layout.transforms(part, margin=not view.crop)
+            self._hide(mask, layout, zip(own.tolist(), part.tolist(), strict=True))
         self._normalise(image, mask)
         columns: dict[str, Any] = {"image": self._cropped(image)}
         if view.label is not None:
             label = self._stack(chunk, (view.label,), dtype=view.label_dtype)[:, 0]
             columns["label"] = self._cropped(label)
         columns["mask"] = self._cropped(mask)
-        columns["index"] = index
-        columns["row"], columns["col"] = layout.places(index)
-        columns["transform"] = layout.transforms(index, margin=not view.crop)
+        columns |= {"index": index, "row": row, "col": col, "transform": transform}
+        if len(self._places.layouts) > 1:
+            columns["export"] = export
         if self._marks:
             none = np.zeros(index.size, np.bool_)
             columns["padding"] = none if chunk.padding is None else chunk.padding
         return {name: self.array(values) for name, values in columns.items()}
 
-    def _index(self, chunk: Chunk) -> Int64:
-        if self._layout.index_feature:
-            found: Int64 = chunk.batch[self._layout.index_feature]
+    def _index(self, layout: PatchLayout, chunk: Chunk, rows: NDArray[np.intp]) -> Int64:
+        """Return the patch index of these rows of a chunk, all of one export."""
+        if layout.index_feature:
+            found: Int64 = chunk.batch[layout.index_feature][rows]
             return found
-        if not self._layout.placed:
-            return np.full(chunk.batch.rows, -1, np.int64)
-        order: Int64 = self._starts[chunk.file] + chunk.record
-        index: Int64 = order if self._layout.written is None else self._layout.written[order]
+        if not layout.placed:
+            return np.full(rows.size, -1, np.int64)
+        order: Int64 = self._places.start[chunk.file[rows]] + chunk.record[rows]
+        index: Int64 = order if layout.written is None else layout.written[order]
         return index
 
     def _stack(
@@ -91,24 +101,37 @@ class PatchMaker(TensorMaker):
             at += band.depth
         return out
 
-    def _mask(self, index: Int64, image: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return True where no band of the image is masked or NaN, (rows, height, width)."""
+    def _unmasked(self, image: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return True where no band of the image is NaN or nodata, (rows, height, width)."""
         bad = np.isnan(image)
         self._count_nans(bad)
         if self._view.nodata is not None:
             bad |= image == np.float32(self._view.nodata)
         valid: NDArray[np.bool_] = ~bad.any(axis=1)
-        if self._layout.masked is not None:
-            top, left = self._layout.margin.height, self._layout.margin.width
-            shown = [*self._view.bands, *([self._view.label] if self._view.label else [])]
-            wanted = [self._layout.bands.index(band) for band in shown]
-            for row, patch in enumerate(index.tolist()):
-                masked = self._layout.masked(patch)
-                if masked is not None:
-                    _, height, width = masked.shape
-                    inner = valid[row, top : top + height, left : left + width]
-                    inner &= ~masked[wanted].any(axis=0)
         return valid
+
+    def _hide(
+        self, mask: NDArray[np.bool_], layout: PatchLayout, patches: Iterable[tuple[int, int]]
+    ) -> None:
+        """Put False where the export masked a band that is shown, label included.
+
+        Args:
+            mask: Shape (rows, height, width); changed in place.
+            layout: The export.
+            patches: Row and patch index of each of its patches.
+        """
+        if layout.masked is None:
+            return
+        top, left = layout.margin.height, layout.margin.width
+        names = [band.name for band in layout.bands]
+        shown = [*self._view.bands, *([self._view.label] if self._view.label else [])]
+        wanted = [names.index(band.name) for band in shown]
+        for row, patch in patches:
+            masked = layout.masked(patch)
+            if masked is not None:
+                _, height, width = masked.shape
+                inner = mask[row, top : top + height, left : left + width]
+                inner &= ~masked[wanted].any(axis=0)
 
     def _count_nans(self, bad: NDArray[np.bool_]) -> None:
         if self._view.nan_to is None and self._nans.text is None and bad.any():
@@ -136,6 +159,36 @@ class PatchMaker(TensorMaker):
         rows = slice(margin.height, stored.height - margin.height)
         columns = slice(margin.width, stored.width - margin.width)
         return np.ascontiguousarray(values[..., rows, columns])
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Which export each file is of, and with which of its records it begins."""
+
+    layouts: Sequence[PatchLayout]
+    export: Int64
+    """Number of the export of each file, shape (files,)."""
+    start: Int64
+    """Number within its export of the first record of each file, shape (files,)."""
+
+    @classmethod
+    def of(
+        cls, layouts: Sequence[PatchLayout], paths: Sequence[str], counts: Mapping[str, int]
+    ) -> _Places:
+        """Place files.
+
+        Args:
+            layouts: The exports.
+            paths: The files, in the order of the dataset.
+            counts: Records of each file.
+        """
+        known: dict[str, tuple[int, int]] = {}
+        for number, layout in enumerate(layouts):
+            before = np.cumsum([0, *(counts[path] for path in layout.paths)])
+            first = (before[:-1] if layout.first is None else layout.first).tolist()
+            known |= {p: (number, at) for p, at in zip(layout.paths, first, strict=True)}
+        of_file = np.array([known[path] for path in paths], np.int64).reshape(-1, 2)
+        return cls(layouts, of_file[:, 0], of_file[:, 1])
 
 
 @dataclass(slots=True)
@@ -167,6 +220,7 @@ class PatchDataset(TFRecordDataset):
     width) where asked for; ``mask`` bool (rows, height, width), True where no band, the label's
     included, is masked or NaN; ``index``, ``row`` and ``col`` of each patch in the grid;
     ``transform`` float64 (rows, 6) from its pixels to the map, in the order a, b, c, d, e, f.
+    ``tfrio.mix`` joins exports that store the same bands; ``export`` then numbers them, by source.
 
     Args:
         export: Prefix, mixer or manifest of the export, what ``tfrio.geo.open_export`` made of it
@@ -184,7 +238,7 @@ class PatchDataset(TFRecordDataset):
         nodata: Value that marks masked pixels where no manifest tells them.
         crop: Cut the kernel's margins off.
         augment: Applied to each batch, before it is yielded.
-        batch_size: Patches a batch.
+        batch_size: Patches a batch; None gives single ones, for a DataLoader to put together.
         drop_last: Leave out a last batch with fewer patches.
         shuffle: See ``ArrayDataset``; likewise ``seed``, ``uneven``, ``rank``, ``world_size``,
             ``errors``, ``verify`` and ``threads``.
@@ -210,7 +264,7 @@ class PatchDataset(TFRecordDataset):
         kernel: tuple[int, int] | None = None,
         split: str | None = None,
         partial: bool = False,
-        bands: Sequence[str] | None = None,
+        bands: str | Sequence[str] | None = None,
         label: str | None = None,
         label_dtype: str | None = None,
         normalize: bool | Mapping[str, tuple[float, float]] = False,
@@ -218,7 +272,7 @@ class PatchDataset(TFRecordDataset):
         nodata: float | None = None,
         crop: bool = False,
         augment: Callable[[TensorBatch], Any] | None = None,
-        batch_size: int = 8,
+        batch_size: int | None = 8,
         drop_last: bool = False,
         shuffle: ShuffleLike = False,
         seed: int | None = None,
@@ -237,7 +291,7 @@ class PatchDataset(TFRecordDataset):
                 export, kernel=kernel, split=split, partial=partial, index=index
             )
         shown = layout.shown or tuple(band.name for band in layout.bands)
-        names = [name for name in shown if name != label] if bands is None else list(bands)
+        names = [name for name in shown if name != label] if bands is None else names_of(bands)
         super().__init__(
             list(layout.paths),
             schema=layout.schema([*names, *([] if label is None else [label])]),
@@ -255,6 +309,7 @@ class PatchDataset(TFRecordDataset):
             threads=threads,
         )
         self.layout = layout
+        self._layouts = [layout]
         by_name = {band.name: band for band in layout.bands}
         chosen = tuple(by_name[name] for name in names)
         target = None if label is None else by_name[label]
@@ -307,29 +362,30 @@ class PatchDataset(TFRecordDataset):
     def _open(self) -> Opened:
         known = self._opened
         opened = super()._open()
-        held, total = int(opened.whole_starts[-1]), self.layout.total
-        checked = known is None and self._policy.mode == "raise"
-        if checked and total is not None and held != total:
-            remedy = (
-                "Fetch the missing shards, or pass partial=True to read the patches of these"
-                if held < total
-                else "Are these files of this export?"
-            )
-            raise GeoError(
-                f"{self.layout.paths[0]}: this and the other shards of the export hold {held} "
-                f"patches, its side files say {total}. {remedy}",
-                path=self.layout.paths[0],
-                expected=total,
-                got=held,
-            )
+        if known is None:
+            files = zip(opened.paths, opened.sources.files, strict=True)
+            counts = {path: file.count for path, file in files}
+            if self._policy.mode == "raise":
+                for layout in self._layouts:
+                    layout.check_total(sum(counts[path] for path in layout.paths))
+            self._places = _Places.of(self._layouts, opened.paths, counts)
         return opened
 
+    def _adopt(self, sources: Sequence[ArrayDataset]) -> None:
+        layouts = [data.layout for data in sources if isinstance(data, PatchDataset)]
+        for number, layout in enumerate(layouts):
+            layout.check_alike(layouts[0], [*self._shown_names()], number)
+        # Parts of one export are one of them.
+        self._layouts = list({layout.paths: layout for layout in layouts}.values())
+
+    def _shown_names(self) -> Iterator[str]:
+        yield from self.band_names
+        if self._view.label is not None:
+            yield self._view.label.name
+
     def _maker(self) -> PatchMaker:
-        starts = self._open().whole_starts
-        if self.layout.first is not None:
-            first = dict(zip(self.layout.paths, self.layout.first.tolist(), strict=True))
-            starts = np.array([first[path] for path in self._open().paths], np.int64)
-        return PatchMaker(self.layout, self._schema, starts, view=self._view, nans=self._nans)
+        self._open()
+        return PatchMaker(self._places, self._schema, view=self._view, nans=self._nans)
 
     def _pass(self, progress: Progress, whole: Plan) -> Iterator[Any]:
         for item in super()._pass(progress, whole):
@@ -356,7 +412,7 @@ def _scale(
     means: list[float] = []
     stds: list[float] = []
     for band in bands:
-        mean, std = (band.mean, band.std) if normalize is True else normalize[band.name]
+        mean, std = (band.mean, band.std) if normalize is True else _given(band, normalize)
         if mean is None or std is None:
             raise UsageError(
                 f"the export has no statistics of band '{band.name}'; export with "
@@ -367,6 +423,18 @@ def _scale(
         stds += [std or 1.0] * band.depth
     shape = (-1, 1, 1)
     return np.array(means, np.float32).reshape(shape), np.array(stds, np.float32).reshape(shape)
+
+
+def _given(band: BandLayout, normalize: object) -> tuple[float, float]:
+    """Return the mean and standard deviation of a band that the user gave."""
+    try:
+        mean, std = normalize[band.name]  # type: ignore[index]
+        return float(mean), float(std)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"normalize is True, or (mean, standard deviation) of each band by name; for band "
+            f"'{band.name}' got {normalize!r}"
+        ) from error
 
 
 def predictions(

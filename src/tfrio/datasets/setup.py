@@ -196,9 +196,9 @@ def resolve_schema(
     paths: Sequence[str],
     *,
     schema: SchemaLike | None,
-    features: Sequence[str] | None,
+    features: str | Sequence[str] | None,
     scalars: bool = False,
-    images: Sequence[str] = (),
+    images: str | Sequence[str] = (),
     errors: ErrorMode = "raise",
 ) -> Schema:
     """Return the schema given, or the one the first records fit.
@@ -224,7 +224,13 @@ def resolve_schema(
         made = schema if isinstance(schema, Schema) else Schema(schema)
     else:
         made = _seen_schema(paths, scalars, errors)
-    return _with_images(made if features is None else made.select(features), images)
+    chosen = made if features is None else made.select(names_of(features))
+    return _with_images(chosen, names_of(images))
+
+
+def names_of(names: str | Sequence[str]) -> list[str]:
+    """Return several names, or the single one that is meant by a bare string."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _seen_schema(paths: Sequence[str], scalars: bool, errors: ErrorMode) -> Schema:

@@ -19,7 +19,7 @@ from tfrio.datasets.state import Progress
 from tfrio.datasets.tensors import BatchGroup, TensorMaker, Told
 from tfrio.datasets.transit import send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
-from tfrio.errors import TfrioError, carry, warn_user
+from tfrio.errors import TfrioError, UsageError, carry, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -117,6 +117,13 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         if not self._in_worker():
             return super().__iter__()
         return self._to_dataloader() if self.loader_token is None else self._to_loader()
+
+    def __getitem__(self, number: Any) -> Any:
+        """Refuse: batches come in the order of the epoch, one after the other."""
+        raise UsageError(
+            f"no [{number!r}] here: this dataset is iterated. For rows by number, random_split and "
+            "samplers take TFRecordMapDataset; to divide this one, its split([0.8, 0.2])"
+        )
 
     def _to_dataloader(self) -> Iterator[Any]:
         with _carrying():
