@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import pickle
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.examples.helpers import example, put
-from tfrio.errors import SchemaError, TfrioWarning
+from tfrio.errors import EncodeError, SchemaError, TfrioWarning
+from tfrio.examples.axes import RowAxes
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
@@ -45,11 +49,151 @@ def test_plain_rows_make_no_sidecar_and_remove_a_stale_one(tmp_path: Path) -> No
     assert next(read(tmp_path / "b"))["x"].shape == (6,)
 
 
-def test_shapes_that_never_agree_are_not_noted(tmp_path: Path) -> None:
+def test_shapes_that_never_agree_are_noted_row_by_row(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"x": np.arange(6.0).reshape(2, 3), "s": [["a", "b"]], "y": 1},
+        {"x": np.arange(15.0).reshape(3, 5), "s": [["a"], ["b"]]},
+        {"s": "alone", "y": 2},
+        {"x": [1.0, 2.0], "s": ["a", "b"]},
+        {"x": np.arange(15.0).reshape(5, 3), "s": [["c"], ["\0"]]},
+        {"x": np.arange(15.0).reshape(1, 5, 3)},
+    ]
+    shapes = [(2, 3), (3, 5), None, (2,), (5, 3), (1, 5, 3)]
     with Writer(tmp_path / "a") as writer:
-        writer.write({"x": np.zeros((2, 3))})
-        writer.write({"x": np.zeros((3, 5))})
-    assert [row["x"].shape for row in read(tmp_path / "a")] == [(6,), (15,)]
+        for row in rows:
+            writer.write(row)
+    copies = [tmp_path / "a", tmp_path / "b.gz", tmp_path / "c"]
+    with Writer(copies[1]) as writer:
+        for row in read(copies[0]):
+            writer.write(row)
+    for size, columns in ((2, tmp_path / "c"), (9, tmp_path / "d")):
+        with Writer(columns) as writer:
+            for batch in read_batches(copies[0], size):
+                writer.write_batch(batch)
+        copies.append(columns)
+    for path in copies:
+        got = list(read(path))
+        assert [row["x"].shape if "x" in row else None for row in got] == shapes
+        assert [np.shape(row.get("s", [])) for row in got] == [
+            (1, 2),
+            (2, 1),
+            (),
+            (2,),
+            (2, 1),
+            (0,),
+        ]
+        assert got[4]["s"].tolist() == [[b"c"], [b"\0"]]
+        assert got[2]["s"] == b"alone"
+        with tfrio_open(path, index="memory") as ds:
+            assert [ds[i]["x"].shape for i in (5, 0)] == [(1, 5, 3), (2, 3)]
+            batch = ds.batch([4, 2, 0])
+        assert [None if x is None else x.shape for x in batch["x"]] == [(5, 3), None, (2, 3)]
+        assert batch.present["x"].tolist() == [True, False, True]
+
+
+def test_files_that_differ_keep_their_own_axes(tmp_path: Path) -> None:
+    arrays = [np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2), np.ones((2, 2, 2))]
+    for name, array in zip("abc", arrays, strict=True):
+        with Writer(tmp_path / f"{name}.tfrecord") as writer:
+            writer.write({"x": array})
+            writer.write({"x": array + 1})
+    expected = [array.shape for array in arrays for _ in range(2)]
+    assert [row["x"].shape for row in read(tmp_path)] == expected
+    for size in (1, 2, 3, 6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TfrioWarning)
+            batches = list(read_batches(tmp_path, size))
+        assert [row.shape for batch in batches for row in batch["x"]] == expected
+
+
+def test_a_list_of_arrays_is_a_column(tmp_path: Path) -> None:
+    arrays = [
+        np.ones((2, 3), np.float32),
+        None,
+        np.zeros((4, 1), np.float32),
+        np.ones(2, np.float32),
+    ]
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"n": 1})
+        writer.write_batch({"x": arrays, "n": np.arange(4)})
+        writer.write({"x": np.zeros((7, 1, 2), np.float32), "n": 5})
+    got = list(read(tmp_path / "a"))
+    assert [row["x"].shape if "x" in row else None for row in got] == [
+        *(None, (2, 3), None, (4, 1), (2,), (7, 1, 2)),
+    ]
+
+
+def test_a_value_refused_leaves_no_axes(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a", strict=True) as writer:
+        writer.write({"x": np.ones((2, 3))})
+        with pytest.raises(EncodeError):
+            writer.write({"x": np.ones((3, 3)), "y": object()})
+        writer.write({"x": np.ones((3, 2))})
+        writer.write({"y": 1})
+        writer.write({"x": np.ones((1, 6))})
+    assert [row["x"].shape for row in read(tmp_path / "a") if "x" in row] == [
+        (2, 3),
+        (3, 2),
+        (1, 6),
+    ]
+
+
+def test_steps_that_never_agree_are_told(tmp_path: Path) -> None:
+    with (
+        pytest.warns(TfrioWarning, match="the steps of 'a' differ in more than one axis"),
+        Writer(tmp_path / "a", sequence=True) as writer,
+    ):
+        writer.write_sequence({}, {"a": [np.ones((2, 3)), np.ones((3, 2))], "b": [np.ones((1, 2))]})
+    (row,) = read(tmp_path / "a")
+    assert [step.shape for step in row["a"]] == [(6,), (6,)]
+    assert row["b"].shape == (1, 1, 2)
+
+
+def test_steps_keep_their_place_and_axes_through_batches(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a", sequence=True) as writer:
+        for n in (2, 1, 0, 3):
+            steps: dict[str, Any] = {
+                "frame": np.arange(6 * n).reshape(n, 2, 3),
+                "names": [np.array([["a", "b"]], object)] * n,
+                "one": list(range(n)),
+                "free": [np.ones((i + 1, 2)) for i in range(n)],
+            }
+            writer.write_sequence({"id": n, "m": np.ones((2, 2))}, steps)
+    for size in (1, 3, 9):
+        with Writer(tmp_path / "b", sequence=True) as writer:
+            for batch in read_batches(tmp_path / "a", size):
+                assert batch.lists == {"frame", "names", "one", "free"}
+                writer.write_batch(pickle.loads(pickle.dumps(batch)))
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        first, second = (list(read(tmp_path / name)) for name in "ab")
+        for a, b in zip(first, second, strict=True):
+            assert [np.shape(a[k]) for k in ("frame", "names", "m")] == [
+                np.shape(b[k]) for k in ("frame", "names", "m")
+            ]
+            assert [np.shape(step) for step in a["free"]] == [np.shape(step) for step in b["free"]]
+
+
+def test_axes_follow_their_records(tmp_path: Path) -> None:
+    axes = RowAxes()
+    axes.note(0, (2, 3), 4)
+    axes.note(4, (2, 3))
+    assert (len(axes), axes.end, axes.common()) == (1, 5, (2, 3))
+    axes.note(7, (4, 3))
+    axes.note(8, (5, 5), 2)
+    assert [axes.at(i) for i in range(11)] == [
+        *[(2, 3)] * 5,
+        *[None, None, (4, 3), (5, 5), (5, 5), None],
+    ]
+    assert axes.common() is None
+    axes.note(8, (1, 3))
+    assert axes.common() == (-1, 3)
+    axes.note(3, (9, 9))
+    assert [axes.at(i) for i in range(5)] == [*[(2, 3)] * 3, (9, 9), None]
+    again = RowAxes.from_json(json.loads(json.dumps(axes.to_json())))
+    assert list(again.runs()) == list(axes.runs())
+    for odd in ({}, {"shapes": [[1]], "runs": [[0, 1, 3]]}, {"shapes": 3, "runs": []}, []):
+        with pytest.raises(ValueError, match="no runs of axes"):
+            RowAxes.from_json(odd)  # type: ignore[arg-type]
 
 
 def test_appending_joins(tmp_path: Path) -> None:
@@ -110,7 +254,10 @@ def test_byte_strings_and_text_have_their_axes_in_rows(tmp_path: Path) -> None:
     text = {"names": Feature("bytes", (2, 3), dtype="str"), "free": Feature("bytes", (-1, 2))}
     assert next(read(tmp_path / "a", schema=text))["names"][1, 2] == "e"
     (batch,) = read_batches(tmp_path / "a", 5)
-    assert batch["names"][0] == names.ravel().tolist()
+    assert batch["names"].shape == (3, 2, 3)
+    assert batch["names"][2].tolist() == names.tolist()
+    assert [batch["free"][i].shape for i in range(3)] == [(1, 2), (2, 2), (1, 2)]
+    assert batch["free"][1].tolist() == [[b"x", b"y"], [b"z", b"w"]]
     odd = {"free": Feature("bytes", (-1, 3))}
     with pytest.raises(SchemaError, match="2 values cannot form.*record 0"):
         list(read(tmp_path / "a", schema=odd))
@@ -141,7 +288,7 @@ def test_steps_have_their_axes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first["frame"], frames)
     assert [step.tolist() for step in first["names"]] == [[[b"a", b"b"]]] * 3
     assert second["frame"].shape == (1, 2, 3)
-    assert second["names"] == []
+    assert second["names"].shape == (0, 1, 2)
 
 
 def test_rows_of_free_length_keep_their_inner_axes_through_batches(tmp_path: Path) -> None:
@@ -154,9 +301,38 @@ def test_rows_of_free_length_keep_their_inner_axes_through_batches(tmp_path: Pat
     assert [row["x"].shape for row in read(tmp_path / "b")] == [(2, 3), (4, 3)]
 
 
-def test_a_remote_file_has_no_sidecar_and_says_so() -> None:
+def test_a_remote_file_has_its_sidecar_beside_it() -> None:
+    url = "memory://noted/a.tfrecord"
+    with Writer(url) as writer:
+        writer.write({"x": np.zeros((2, 3))})
+        writer.write({"x": np.zeros((4, 5))})
+    assert [row["x"].shape for row in read(url)] == [(2, 3), (4, 5)]
+    with Writer(url) as writer:
+        writer.write({"x": np.zeros(6)})
+    assert [row["x"].shape for row in read(url)] == [(6,)]
+
+
+def test_a_store_that_takes_no_sidecar_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "no right to write", path)
+
+    monkeypatch.setattr("tfrio.examples.sidecar.atomic_write", refuse)
     with (
-        pytest.warns(TfrioWarning, match=r"axes or types of \['x'\] .* local files"),
-        Writer("memory://noted/a.tfrecord") as writer,
+        pytest.warns(TfrioWarning, match=r"axes or types of \['x'\] could not be noted"),
+        Writer("memory://noted/b.tfrecord") as writer,
     ):
         writer.write({"x": np.zeros((2, 3))})
+
+
+@pytest.mark.parametrize("second", [(2, 3), (4, 3), (4, 5), (6,), None])
+def test_appending_other_axes_keeps_both(tmp_path: Path, second: tuple[int, ...] | None) -> None:
+    for name in ("a", "a.gz"):
+        with Writer(tmp_path / name) as writer:
+            writer.write({"x": np.zeros((2, 3))})
+            writer.write({"n": 1})
+        with Writer(tmp_path / name, mode="a") as writer:
+            writer.write({"n": 2} if second is None else {"x": np.zeros(second)})
+        with Writer(tmp_path / name, mode="a") as writer:
+            writer.write({"x": np.zeros((1, 3))})
+        got = [row["x"].shape for row in read(tmp_path / name) if "x" in row]
+        assert got == [(2, 3), *([] if second is None else [second]), (1, 3)]

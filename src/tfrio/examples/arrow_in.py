@@ -8,7 +8,7 @@ import numpy as np
 
 from tfrio.errors import EncodeError
 from tfrio.examples.arrow_c import LIST, PLACE, ArrayNode, TypeNode, copied
-from tfrio.examples.columns import Array, Batch, BytesColumn, Ragged
+from tfrio.examples.columns import Array, Batch, BytesColumn, Ragged, as_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +66,7 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
         )
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
+    lists: set[str] = set()
     for name, field, child, mask in _leaves(kind, array, "", None):
         if name in columns:
             raise EncodeError(
@@ -75,8 +76,9 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
             )
         steps = field.metadata.get(PLACE) == LIST and field.format in ("+l", "+L")
         columns[name] = (_steps if steps else _column)(field, child, name)
+        lists.update([name] if steps else [])
         present[name] = _valid(child) if mask is None else _valid(child) & mask
-    return Batch(columns, present=present, rows=array.length)
+    return Batch(columns, present=present, rows=array.length, lists=frozenset(lists))
 
 
 def _leaves(
@@ -278,13 +280,18 @@ def _fixed_lists(kind: TypeNode, array: ArrayNode, name: str, size: int) -> Any:
     if not (_valid(child) | ~kept).all():
         raise _null_inside(name)
     values = _column(kind.children[0], child, name)
-    if isinstance(values, np.ndarray):
-        return values.reshape(count, size, *values.shape[1:])
-    return _folded(kind.children[0], values, np.arange(count + 1, dtype=np.int64) * size)
+    if not isinstance(values, np.ndarray):
+        folded = _folded(kind.children[0], values, np.arange(count + 1, dtype=np.int64) * size)
+        if not isinstance(folded.values, np.ndarray):
+            return folded
+        values = folded.values
+    return values.reshape(count, size, *values.shape[1:])
 
 
 def _folded(inner: TypeNode, values: Any, offsets: Array) -> Ragged:
-    """Return lists of values; byte strings in inner lists of fixed size are an array, so flat."""
+    """Return lists of values; byte strings in inner lists of fixed size are an array of objects."""
     if inner.format.startswith("+w:") and isinstance(values, Ragged):
-        return Ragged(values.values, values.offsets[offsets])
+        size = int(inner.format[3:])
+        flat = as_objects(values.values[int(values.offsets[0]) : int(values.offsets[-1])])
+        return Ragged(flat.reshape(len(values), size), offsets)
     return Ragged(values, offsets)

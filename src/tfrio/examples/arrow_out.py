@@ -125,7 +125,9 @@ def _array(column: Any, feature: Feature, rows: int, mask: Array | None) -> Arra
 
 
 def _values(column: Any, sizes: Sequence[int], *, text: bool) -> ArrayNode:
-    """Return the array of a column; byte strings come flat, whatever their inner axes."""
+    """Return the array of a column; byte strings in arrays are lists of lists of fixed sizes."""
+    if isinstance(column, np.ndarray) and column.dtype == object:
+        return _strings(column, sizes, text=text)
     if isinstance(column, Ragged):
         inner = _values(column.values, sizes, text=text)
         each = 1 if isinstance(column.values, np.ndarray | Ragged) else max(math.prod(sizes), 1)
@@ -135,6 +137,22 @@ def _values(column: Any, sizes: Sequence[int], *, text: bool) -> ArrayNode:
     if isinstance(column, BytesColumn):
         return _nested(ArrayNode(len(column), [None, column.offsets, column.data]), sizes)
     return _numbers(column)
+
+
+def _strings(column: Array, sizes: Sequence[int], *, text: bool) -> ArrayNode:
+    """Return byte strings in arrays; a first axis that is no list of fixed size is one of any."""
+    node = _nested(
+        _values(
+            column.reshape(-1).tolist() if text else BytesColumn.of(column.reshape(-1).tolist()),
+            (),
+            text=text,
+        ),
+        sizes,
+    )
+    if column.ndim - 1 == len(sizes):
+        return node
+    offsets = np.arange(len(column) + 1, dtype=np.int64) * column.shape[1]
+    return ArrayNode(len(column), [None, offsets], children=[node])
 
 
 def _nested(node: ArrayNode, sizes: Sequence[int]) -> ArrayNode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.codecs import encode_value
 from tfrio.examples.columns import Array, BytesColumn, Ragged
-from tfrio.examples.normal import kind_of, normal_column
+from tfrio.examples.normal import is_objects, kind_of, normal_column
 from tfrio.examples.wire import Target, WireColumn
 
 if TYPE_CHECKING:
@@ -55,9 +56,13 @@ class BatchEncoder:
         if not rows:
             return 0, {}
         found: dict[Target, WireColumn] = {}
+        lists: frozenset[str] = getattr(batch, "lists", frozenset())
         for name, given in batch.items():
             feature = self._rows.feature(name)
-            column, nulls = self._normal(name, given, feature)
+            if name in lists and feature is None:
+                column, nulls = self._normal_steps(name, given), None
+            else:
+                column, nulls = self._normal(name, given, feature)
             mask = _mask(name, present.get(name), nulls, rows)
             if mask is not None and not mask.any() and feature is None:
                 continue
@@ -76,15 +81,38 @@ class BatchEncoder:
         else:
             known = self._rows.kinds.get((name, "context"), "unknown")
             kind = "float" if known == "float" else "unknown"
-        column, nulls = normal_column(given, name, self._rows.exactness, kind=kind)
+        apart = False
+
+        def noted(row: int, shape: tuple[int, ...]) -> None:
+            nonlocal apart
+            apart = True
+            self._rows.note_shape(name, shape, row=row)
+
+        note = noted if feature is None else None
+        column, nulls = normal_column(given, name, self._rows.exactness, kind=kind, noted=note)
         if feature is not None:
             _check_axes(name, column, feature)
             return column, nulls
-        texts = isinstance(given, np.ndarray) and given.dtype.kind in "SUOT"
-        shape, place = _axes_of(given if texts else column)
-        if len(shape) > 1:
-            self._rows.note_shape(name, shape, place)
+        if not apart:
+            shape, place = _axes_of(column, given)
+            self._rows.note_shape(name, shape, place, count=_length(name, column))
         return column, nulls
+
+    def _normal_steps(self, name: str, given: Any) -> Any:
+        """Return a feature list as rows of steps; a shape that all steps have is noted."""
+        column = given
+        if isinstance(given, Ragged) and isinstance(given.values, np.ndarray):
+            steps = given.values
+            self._rows.note_shape(name, steps.shape[1:], "list")
+            bounds = np.arange(len(steps) + 1, dtype=np.int64) * math.prod(steps.shape[1:])
+            flat: Any = steps.reshape(-1)
+            if is_objects(flat) and not len(flat):
+                flat = BytesColumn.of([])
+            column = Ragged(Ragged(flat, bounds), given.offsets)
+        elif isinstance(given, Ragged):
+            shape, place = _axes_of(given, given)
+            self._rows.note_shape(name, shape, place)
+        return normal_column(column, name, self._rows.exactness)[0]
 
     def _wired(
         self, name: str, column: Any, feature: Feature | None
@@ -138,11 +166,17 @@ class BatchEncoder:
                 )
 
 
-def _axes_of(column: Any) -> tuple[tuple[int, ...], Place]:
-    """Return the axes of each row, or of each step of lists of lists; -1 where lengths differ."""
+def _axes_of(column: Any, given: Any) -> tuple[tuple[int, ...], Place]:
+    """Return the axes of each row, or of each step of lists of lists; -1 where lengths differ.
+
+    The column as given tells those of byte strings.
+    """
     place: Place = "context"
     if isinstance(column, Ragged) and isinstance(column.values, Ragged):
         column, place = column.values, "list"
+        given = given.values if isinstance(given, Ragged) else given
+    if is_objects(given) or (isinstance(given, Ragged) and is_objects(given.values)):
+        column = given
     if isinstance(column, Ragged):
         inner = column.values.shape[1:] if isinstance(column.values, np.ndarray) else ()
         return (-1, *inner), place

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tfrio.errors import UsageError
 
-__all__ = ["Array", "Batch", "BytesColumn", "Column", "Ragged"]
+__all__ = ["Array", "Batch", "BytesColumn", "Column", "Ragged", "as_objects"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Column: TypeAlias = Union[Array, "BytesColumn", "Ragged", "list[Any]"]
@@ -184,29 +184,59 @@ class Batch(dict[str, Any]):
     """The columns of some records, by feature name.
 
     Numbers of fixed shape are arrays (rows, ...), bytes are ``BytesColumn``, lists of free length
-    are ``Ragged``; arrays whose shape differs from record to record are plain lists of arrays.
+    are ``Ragged``; arrays whose shape differs from record to record in more than the first axis are
+    plain lists of arrays. Byte strings and text with two axes or more come in the same forms as
+    numbers, as NumPy arrays of objects. Of any column, ``column[i]`` is the value of row i, in its
+    own shape.
+
+    ``len(batch)`` is the number of columns, as of any dict; ``batch.rows`` that of records.
 
     Args:
         columns: Column by feature name.
         present: bool array (rows,) by feature name; False where the feature is absent.
         rows: Number of records.
+        lists: Names of the columns that are feature lists of SequenceExamples.
     """
 
-    def __init__(self, columns: dict[str, Any], *, present: dict[str, Array], rows: int) -> None:
+    def __init__(
+        self,
+        columns: dict[str, Any],
+        *,
+        present: dict[str, Array],
+        rows: int,
+        lists: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__(columns)
         self.present = present
         self.rows = rows
+        self.lists = lists
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_batch, (dict(self), self.present, self.rows)
+        return _rebuild_batch, (dict(self), self.present, self.rows, self.lists)
 
     def __repr__(self) -> str:
         lines = [f"  {name}: {_brief(column)}" for name, column in self.items()]
-        return "\n".join([f"Batch of {self.rows} records", *lines])
+        return "\n".join([f"Batch of {self.rows} records, {len(self)} columns", *lines])
 
 
-def _rebuild_batch(columns: dict[str, Any], present: dict[str, Array], rows: int) -> Batch:
-    return Batch(columns, present=present, rows=rows)
+def _rebuild_batch(
+    columns: dict[str, Any],
+    present: dict[str, Array],
+    rows: int,
+    lists: frozenset[str] = frozenset(),
+) -> Batch:
+    return Batch(columns, present=present, rows=rows, lists=lists)
+
+
+def as_objects(values: Iterable[Any]) -> Array:
+    """Return byte strings or text as a NumPy array of objects with one axis.
+
+    NumPy's own types of fixed width cut trailing NULs, so they are used nowhere.
+    """
+    items = list(values)
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
 
 
 def _brief(column: object) -> str:

@@ -11,12 +11,13 @@ import numpy as np
 
 from tfrio.errors import DecodeError, MissingFeatureError, SchemaError, TfrioError
 from tfrio.examples.codecs import decode_value, fit_shape, misfit_text
-from tfrio.examples.columns import Array, Batch, BytesColumn, Column, Ragged
+from tfrio.examples.columns import Array, Batch, BytesColumn, Column, Ragged, as_objects
 from tfrio.examples.missing import fill_missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfrio.examples.axes import RowAxes
     from tfrio.examples.layout import Layout, NativeColumn
     from tfrio.examples.schema import Feature
 
@@ -56,13 +57,16 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
         job = _Job(key, feature, origin)
         _check_present(job, mask)
         column = _column(job, fill_missing(feature, native, mask), rows)
+        if key in layout.apart:
+            column = _apart(job, column, mask, layout.apart[key])
         if feature.dims:
             column = _with_dims(job, column, layout, natives)
         for name in reversed(feature.row_lengths):
             column = _nested(job, column, name, natives[layout.index(name)])
         columns[key] = column
         present[key] = mask
-    return Batch(columns, present=present, rows=rows)
+    lists = frozenset(key for key in columns if layout.schema[key].place == "list")
+    return Batch(columns, present=present, rows=rows, lists=lists)
 
 
 class Places(Protocol):
@@ -183,7 +187,14 @@ def _bytes_values(job: _Job, data: BytesColumn, offsets: Array | None, rows: int
         values = _decoded(job.within(bounds), data)
     elif feature.dtype == "str":
         values = _text(job.within(bounds), data)
-    return values if bounds is None else Ragged(values, bounds)
+    if bounds is None:
+        return values
+    if feature.codec is None and not feature.dims and len(feature.shape or ()) > 1:
+        flat = as_objects(values)
+        if offsets is not None:
+            return _lists(job, flat, offsets)
+        return flat.reshape(rows, *(d for d in feature.shape or () if isinstance(d, int)))
+    return Ragged(values, bounds)
 
 
 def _check_axes(job: _Job, bounds: Array) -> None:
@@ -197,6 +208,26 @@ def _check_axes(job: _Job, bounds: Array) -> None:
     if len(odd):
         row = int(odd[0])
         raise job.error(SchemaError, f": {misfit_text(int(lengths[row]), shape)}", row)
+
+
+def _apart(job: _Job, column: Any, mask: Array, files: Mapping[str, RowAxes]) -> list[Any]:
+    """Return one array a row in the axes it was written with; None where it is absent."""
+    found: list[Any] = []
+    for row, (value, there) in enumerate(zip(_per_row(column), mask.tolist(), strict=True)):
+        place = job.origin.place(row)
+        axes = files.get(place["path"])
+        shape = None if axes is None else axes.at(place["record"])
+        values = [value] if isinstance(value, bytes | str) else value
+        array = values if isinstance(values, np.ndarray) else as_objects(values)
+        if not there:
+            found.append(None)
+        elif shape is not None and (-1 in shape or math.prod(shape) == array.size):
+            found.append(fit_shape(array, shape))
+        elif array.dtype == object:  # as rows have it: one value bare, several in a list
+            found.append(array[0] if array.size == 1 else array.tolist())
+        else:
+            found.append(array.reshape(-1))
+    return found
 
 
 def _text(job: _Job, data: BytesColumn) -> list[str]:
@@ -340,6 +371,6 @@ def _nested(job: _Job, column: Column, name: str, lengths: NativeColumn) -> Ragg
 
 def _fit(job: _Job, values: Any, shape: tuple[int, ...], row: int) -> Array:
     try:
-        return fit_shape(np.asarray(values), shape)
+        return fit_shape(values if isinstance(values, np.ndarray) else as_objects(values), shape)
     except TfrioError as error:
         raise job.located(error, row) from error

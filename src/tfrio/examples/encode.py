@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tfrio.errors import EncodeError, MissingFeatureError
+from tfrio.examples.axes import RowAxes
 from tfrio.examples.codecs import encode_value
 from tfrio.examples.exact import Exactness, Stored, is_missing, store
 from tfrio.examples.wire import Encoders, Target, WireColumn, one_list, one_value
@@ -96,6 +97,13 @@ class RowEncoder:
         ragged: ``"split"`` stores a list of lists as ``NAME/values`` and ``NAME/lengths``.
         sequence_only: Whether all rows are SequenceExamples.
         utf8: ``"surrogateescape"`` writes names that are no UTF-8 as they were read.
+
+    Attributes:
+        kinds: Kind of each feature so far.
+        shapes: Axes of the values of two or more, by feature.
+        flat: Features that had a value with fewer axes.
+        splits: Features stored as values and lengths.
+        record: Number of the next record.
     """
 
     schema: Schema | None = None
@@ -105,7 +113,9 @@ class RowEncoder:
     utf8: Utf8 = "strict"
     exactness: Exactness = field(init=False)
     kinds: dict[tuple[str, Place], Kind] = field(default_factory=dict)
-    shapes: dict[tuple[str, Place], tuple[int, ...]] = field(default_factory=dict)
+    shapes: dict[tuple[str, Place], RowAxes] = field(default_factory=dict)
+    flat: set[tuple[str, Place]] = field(default_factory=set)
+    record: int = 0
     splits: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -211,7 +221,7 @@ class RowEncoder:
         if made.kind == "unknown" and (wire, "context") in self.kinds:
             made = store([], name, self.exactness, kind=self.kinds[wire, "context"])
         kind = self.known_kind(wire, made.kind, "context")
-        if len(made.shape) > 1 and feature is None:
+        if feature is None:
             self.note_shape(name, made.shape)
         found[Target(wire, kind)] = one_value(made)
 
@@ -228,8 +238,7 @@ class RowEncoder:
         made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
         if feature is None:
             for step in made:
-                if len(step.shape) > 1:
-                    self.note_shape(name, step.shape, "list")
+                self.note_shape(name, step.shape, "list")
         known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
         kind = next((m.kind for m in made if m.kind != "unknown"), known)
         # A list of no steps holds no kind: any writes the same bytes.
@@ -296,13 +305,30 @@ class RowEncoder:
             if name not in row and feature.required and feature.default is None and not helper:
                 raise _missing(name)
 
-    def note_shape(self, name: str, shape: tuple[int, ...], place: Place = "context") -> None:
-        """Remember the axes of a value (or step), which the record itself does not tell."""
-        from tfrio.examples.schema import common_shape
+    def note_shape(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        place: Place = "context",
+        *,
+        row: int = 0,
+        count: int = 1,
+    ) -> None:
+        """Remember the axes of values (or steps), which the records themselves do not tell.
 
-        known = self.shapes.get((name, place))
-        joined = shape if known is None else common_shape(known, shape)
-        self.shapes[name, place] = () if joined is None else tuple(int(d) for d in joined)
+        Args:
+            name: The feature.
+            shape: Axes of each value, at most one of them -1.
+            place: Where the feature is.
+            row: The first of these values, counted from the next record.
+            count: How many rows (not steps) have these axes.
+        """
+        key = (name, place)
+        if len(shape) < 2:
+            self.flat.add(key)
+            return
+        axes = self.shapes.setdefault(key, RowAxes())
+        axes.note(self.record + row if place == "context" else axes.end, shape, count)
 
 
 def _axes(

@@ -139,6 +139,8 @@ class Engine(Closing):
         """
         origin, rows = Origin(), 0
         while (stream := self._current()) is not None:
+            if rows and self._form.layout is not self._decoder_layout:
+                break  # the next file's sidecar says more of the features
             decoder = self._ready_decoder(out)
             final = stream.final
             options = self._options
@@ -179,7 +181,7 @@ class Engine(Closing):
                 source, compression=options.compression, threads=options.threads, mapped=True
             )
             self._checked = False
-            self._form.hint(load_sidecar(source))
+            self._form.hint(load_sidecar(source), self._stream.path)
         if not self._checked:
             self._check_first(self._stream)
         return self._stream

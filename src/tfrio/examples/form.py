@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tfrio.errors import FeatureKindError, MissingFeatureError, TfrioError, warn_user
+from tfrio.examples.axes import RowAxes
 from tfrio.examples.layout import KIND_NAMES, Layout, stored_name
 from tfrio.examples.observe import Observation, Seen
-from tfrio.examples.schema import Feature, Kind, Place, Schema
+from tfrio.examples.schema import Feature, Kind, Place, Schema, common_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tfrio.examples.sidecar import Noted
 
 __all__ = ["Bound", "Form", "Learned"]
 
@@ -23,7 +27,7 @@ class Form(Protocol):
     sequence: bool
     ready: bool
 
-    def hint(self, known: Schema | None) -> None:
+    def hint(self, known: Noted | None, path: str) -> None:
         """Take note of what a file's sidecar says."""
         ...
 
@@ -50,7 +54,7 @@ class Bound:
         self.layout = Layout(schema)
         self.sequence = schema.sequence
 
-    def hint(self, known: Schema | None) -> None:
+    def hint(self, known: Noted | None, path: str) -> None:
         """Need nothing: the schema says it all."""
 
     def learn(self, seen: Observation) -> None:
@@ -86,6 +90,8 @@ class Learned:
         self.ready = False
         self._names = names
         self._hints: dict[str, Feature] = {}
+        self._told: dict[str, dict[str, RowAxes]] = {}  # axes by feature, then by file
+        self._apart: set[str] = set()  # features whose axes no one shape tells
         self._switch = switch
         self._ragged = ragged
         self._seen = Observation()
@@ -94,16 +100,39 @@ class Learned:
         self._changing: Any = None  # feature and record whose kind changed last
         self._tried: set[int] = set()
 
-    def hint(self, known: Schema | None) -> None:
+    def hint(self, known: Noted | None, path: str) -> None:
         """Take note of what is known beforehand of some features, their shape say.
 
         Args:
-            known: Features by name; None says nothing.
+            known: What the sidecar of a file says; None says nothing.
+            path: The file.
         """
-        if known and not self._ragged:
-            self._hints.update(known)
-            if self.ready:
-                self._set_layout()
+        if not known or self._ragged:
+            return
+        before = dict(self._hints), set(self._apart)
+        for name, feature in known.schema.items():
+            self._take_hint(name, feature, path)
+        for name, axes in known.rows.items():
+            self._told.setdefault(name, {})[path] = axes
+            self._apart.add(name)
+            self._hints.pop(name, None)
+        if self.ready and before != (self._hints, self._apart):
+            self._set_layout()
+
+    def _take_hint(self, name: str, feature: Feature, path: str) -> None:
+        """Take one file's word of a feature; axes on which files differ are kept by file."""
+        shape = tuple(d for d in feature.shape or () if isinstance(d, int))
+        before = self._hints.get(name)
+        if len(shape) > 1 and feature.codec is None and feature.place == "context":
+            self._told.setdefault(name, {})[path] = RowAxes.same(shape)
+            if before is not None and before.shape != shape:
+                joined = common_shape(before.shape, shape)
+                feature = replace(feature, shape=joined)
+                if joined is None:
+                    self._apart.add(name)
+                    self._hints.pop(name)
+        if name not in self._apart:
+            self._hints[name] = feature
 
     def learn(self, seen: Observation) -> None:
         """Take the form of the first records.
@@ -194,7 +223,8 @@ class Learned:
         schema = Schema(features)
         if self._names is not None:
             schema = self._selected(schema)
-        self.layout = Layout(schema)
+        apart = {name: self._told[name] for name in self._apart if name in schema}
+        self.layout = Layout(schema, apart=apart)
 
     def _form(self, key: tuple[str, Place], name: str, seen: Seen) -> Feature:
         kind = self._kinds.get(key, seen.kind)

@@ -11,6 +11,7 @@ from tfrio.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfrio.examples.axes import RowAxes
     from tfrio.examples.columns import Array
     from tfrio.examples.schema import Feature, Kind, Place, Schema
 
@@ -74,10 +75,14 @@ class Layout:
     Args:
         schema: The features asked for. Features that only serve as axes or row lengths get a slot
             too, but are not given out.
+        apart: Axes of features that no one shape fits: by feature, then by file, record by record.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(
+        self, schema: Schema, *, apart: Mapping[str, Mapping[str, RowAxes]] | None = None
+    ) -> None:
         self.schema = schema
+        self.apart = apart or {}
         self.slots: list[Slot] = []
         self._index: dict[tuple[bytes, int], int] = {}
         for name, feature in schema.items():
@@ -98,7 +103,7 @@ class Layout:
         return {
             key: tuple(d for d in feature.shape or () if isinstance(d, int))
             for key, feature in self.schema.items()
-            if _is_plain(feature)
+            if _is_plain(feature) and key not in self.apart
         }
 
     def index(self, name: str, place: Place = "context") -> int:

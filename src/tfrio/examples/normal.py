@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -23,11 +24,21 @@ from tfrio.examples.wire import steps_of
 if TYPE_CHECKING:
     from tfrio.examples.schema import Kind
 
-__all__ = ["kind_of", "normal_column"]
+__all__ = ["is_objects", "kind_of", "normal_column"]
+
+
+def is_objects(column: Any) -> TypeGuard[Array]:
+    """Return whether a column is an array of text, bytes or other objects."""
+    return isinstance(column, np.ndarray) and column.dtype.kind in "SUOT"
 
 
 def normal_column(
-    column: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown"
+    column: Any,
+    name: str,
+    exactness: Exactness,
+    *,
+    kind: Kind = "unknown",
+    noted: Callable[[int, tuple[int, ...]], None] | None = None,
 ) -> tuple[Any, Array | None]:
     """Return a column in one of the three forms.
 
@@ -36,6 +47,7 @@ def normal_column(
         name: The feature, for messages.
         exactness: What to do with numbers that do not fit.
         kind: The kind wanted, ``"unknown"`` to take the values' own.
+        noted: Told row and axes of each value of a list whose axes differ.
 
     Returns:
         An array (rows, ...) of float32 or int64, a ``BytesColumn``, or a ``Ragged`` of these;
@@ -48,8 +60,12 @@ def normal_column(
         _check_kind(name, kind, "bytes")
         return column, None
     if isinstance(column, Ragged):
-        inner, _ = normal_column(column.values, name, exactness, kind=kind)
-        return Ragged(inner, np.ascontiguousarray(column.offsets, np.int64)), None
+        values, offsets = column.values, np.ascontiguousarray(column.offsets, np.int64)
+        if is_objects(values) and values.ndim > 1:  # byte strings in arrays
+            offsets = offsets * math.prod(values.shape[1:])
+            values = values.reshape(-1)
+        inner, _ = normal_column(values, name, exactness, kind=kind)
+        return Ragged(inner, offsets), None
     if isinstance(column, np.ma.MaskedArray) and column.ndim == 1:
         filled = column.filled(0 if column.dtype.kind in "biuf" else b"")
         made, _ = normal_column(np.asarray(filled), name, exactness, kind=kind)
@@ -58,10 +74,10 @@ def normal_column(
     column = _missing_as_none(column)
     if not isinstance(column, Sequence) and hasattr(column, "__array__"):
         column = as_array(column, name)
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "SUOT":
+    if isinstance(column, np.ndarray) and not is_objects(column):
         stored = store(column, name, exactness, kind=kind)
         return _shaped(stored), None
-    return _listed(list(column), name, exactness, kind)
+    return _listed(list(column), name, exactness, kind, noted)
 
 
 def _missing_as_none(column: Any) -> Any:
@@ -98,7 +114,11 @@ def kind_of(column: Any) -> Kind:
 
 
 def _listed(
-    values: list[Any], name: str, exactness: Exactness, kind: Kind
+    values: list[Any],
+    name: str,
+    exactness: Exactness,
+    kind: Kind,
+    noted: Callable[[int, tuple[int, ...]], None] | None,
 ) -> tuple[Any, Array | None]:
     """Return a list of one value a row as a column; None is an absent row."""
     mask = None
@@ -112,12 +132,17 @@ def _listed(
     found: Kind = next((m.kind for m in made if m is not None and m.kind != "unknown"), kind)
     if any(m is not None and m.kind not in (found, "unknown") for m in made):
         if kind == "unknown" and {m.kind for m in made if m} <= {"int64", "float", "unknown"}:
-            return _listed(values, name, exactness, "float")
+            return _listed(values, name, exactness, "float", noted)
         raise EncodeError(f"feature '{name}' mixes kinds from row to row", feature=name)
     if found == "unknown" and mask is None:
         raise EncodeError(
             f"feature '{name}': empty lists have no kind; give a schema", feature=name
         )
+    shapes = {m.shape for m in made if m is not None}
+    if noted is not None and (len(shapes) > 1 or found == "bytes"):
+        for row, one in enumerate(made):
+            if one is not None:
+                noted(row, one.shape)
     return _joined([_known(m, found) for m in made], found), mask
 
 

@@ -207,7 +207,7 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
             else:
                 form = Learned(names=self._features, switch=switch)
                 for file in self.records.files:
-                    form.hint(load_sidecar(file.path))
+                    form.hint(load_sidecar(file.path), file.path)
                 form.learn(self._sample())
                 self._forms[switch] = form
         return self._forms[switch]

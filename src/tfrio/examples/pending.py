@@ -149,6 +149,7 @@ class PendingRows:
         for target in targets:
             if target is not None:
                 self._encoder.known_kind(target.name, target.kind, "context")
+                self._encoder.flat.add((target.name, "context"))
         return _Plan(
             tuple(targets),
             tuple(i for i, t in enumerate(types) if t is int),

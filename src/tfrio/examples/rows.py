@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfrio.examples.columns import Array, Batch, BytesColumn, Column, Ragged
+from tfrio.examples.columns import Batch, BytesColumn, Column, Ragged
 
 if TYPE_CHECKING:
-    from tfrio.examples.schema import Feature, Schema
+    from tfrio.examples.schema import Schema
 
 __all__ = ["batch_rows"]
 
@@ -31,7 +31,10 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
         lists of steps or, with a fixed step shape, one array (steps, ...). Arrays share the
         batch's memory.
     """
-    columns = [_of_feature(column, schema[key], bound) for key, column in batch.items()]
+    columns = [
+        _values(column, unwrap=not bound and schema[key].place == "context")
+        for key, column in batch.items()
+    ]
     if not columns:
         return [{} for _ in range(batch.rows)]
     keys = tuple(batch)
@@ -46,25 +49,6 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
             else:
                 del rows[i][key]
     return rows
-
-
-def _of_feature(column: Column, feature: Feature, bound: bool) -> list[Any]:
-    """Return one value a row, byte strings with several axes in these."""
-    listed = feature.place == "list"
-    values = _values(column, unwrap=not bound and not listed)
-    shape = feature.shape or ()
-    if len(shape) < 2 or feature.kind != "bytes" or feature.codec is not None or feature.dims:
-        return values
-    if listed:
-        return [[_folded(step, shape) for step in steps] for steps in values]
-    return [_folded(value, shape) for value in values]
-
-
-def _folded(values: Any, shape: tuple[Any, ...]) -> Array:
-    """Return a list of ``bytes`` or ``str`` as an array of objects."""
-    array = np.empty(len(values) if isinstance(values, list) else 1, object)
-    array[:] = values
-    return array.reshape(shape)
 
 
 def _values(column: Column, *, unwrap: bool) -> list[Any]:

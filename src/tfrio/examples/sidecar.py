@@ -1,104 +1,202 @@
 """``FILE.schema.json``: what a record file cannot say of its own features, beside it.
 
 An Example holds flat lists. Where a row (or a step of a feature list) had arrays of two axes or
-more, of any kind, the writer notes their shape here, and readers without a schema give it back: one
-axis may differ from row to row. Arrays that differ in more, or in their number of axes, come back
-flat; so do, in batches alone, byte strings: lists in C order. A sidecar is only believed while its
-data file has the size it was written for.
+more, of any kind, the writer notes their shape here, and readers without a schema give it back.
+One shape stands for all rows where it can, with one axis that may differ; else the rows are noted
+one by one, in runs. Only the steps of feature lists must agree but for one axis. A sidecar is only
+believed while its data file has the size it was written for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrio.errors import SchemaError
+from tfrio.examples.axes import RowAxes
 from tfrio.examples.schema import Feature, Schema
 from tfrio.examples.schema_json import schema_from_json, schema_to_json
-from tfrio.storage import atomic_write
+from tfrio.records.counting import count
+from tfrio.storage import atomic_write, is_regular, is_remote, local_path, open_read, size_of
+from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from tfrio.examples.encode import RowEncoder
 
-__all__ = ["SUFFIX", "load_sidecar", "noted_schema", "save_sidecar"]
+__all__ = ["SUFFIX", "Noted", "load_sidecar", "noted", "save_sidecar"]
 
 SUFFIX = ".schema.json"
 
 
-def noted_schema(rows: RowEncoder) -> Schema:
+class Noted(NamedTuple):
+    """What is known of a file's features.
+
+    Attributes:
+        schema: Features with more than one axis, a codec, another type or nested lists.
+        rows: Axes record by record, of features that no one shape fits.
+        lost: Feature lists whose axes are noted nowhere.
+        flat: Features that had values of fewer than two axes, too.
+    """
+
+    schema: Schema
+    rows: dict[str, RowAxes]
+    lost: tuple[str, ...] = ()
+    flat: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to note."""
+        return bool(self.schema or self.rows)
+
+
+def noted(rows: RowEncoder) -> Noted:
     """Return what the rows written say of themselves that the records do not.
 
     Args:
         rows: The encoder of the rows.
 
     Returns:
-        Features with more than one axis, a codec, another type or nested lists; often none.
+        What to note; often nothing.
     """
     if rows.schema is not None:
-        return Schema({name: f for name, f in rows.schema.items() if _telling(f)})
+        return Noted(Schema({name: f for name, f in rows.schema.items() if _telling(f)}), {})
     features: dict[str, Feature] = {}
-    for (name, place), shape in rows.shapes.items():
-        if shape and (name, place) in rows.kinds and name not in features:
-            features[name] = Feature(rows.kinds[name, place], shape, place=place)
+    apart: dict[str, RowAxes] = {}
+    lost: list[str] = []
+    for (name, place), axes in rows.shapes.items():
+        if (name, place) not in rows.kinds or name in features or name in apart:
+            continue
+        common = None if (name, place) in rows.flat else axes.common()
+        if common is not None:
+            features[name] = Feature(rows.kinds[name, place], common, place=place)
+        elif place == "context":
+            apart[name] = axes
+        else:
+            lost.append(name)
     for name in sorted(rows.splits):
         wire = f"{name}/values"
         if (wire, "context") in rows.kinds:
             kind = rows.kinds[wire, "context"]
             features[name] = Feature(kind, name=wire, row_lengths=(f"{name}/lengths",))
-    return Schema(dict(features))
+    flat = frozenset(name for name, place in rows.flat if place == "context")
+    return Noted(Schema(dict(features)), apart, tuple(lost), flat)
 
 
-def save_sidecar(path: str, schema: Schema, *, joined: bool = False) -> None:
+def save_sidecar(path: str, found: Noted, *, added: int | None = None) -> None:
     """Write the sidecar of a complete data file, or remove one that says nothing.
 
     Args:
         path: The data file.
-        schema: What to note.
-        joined: Join with what an existing sidecar says (the data file was appended to).
+        found: What to note.
+        added: How many records were appended to the file, whose earlier ones an existing sidecar
+            tells of; None where all are new.
     """
-    target = Path(path + SUFFIX)
-    if joined and target.exists():
-        before = _parsed(target)[1]
-        schema = Schema({**before, **{k: f for k, f in schema.items() if k not in before}})
-    if not schema:
-        target.unlink(missing_ok=True)
+    if added is not None:
+        before = _parsed(path)
+        if before is not None or found:
+            found = _joined(before[1] if before else Noted(Schema(), {}), found, path, added)
+    if not found:
+        if not is_remote(path):
+            local_path(path + SUFFIX).unlink(missing_ok=True)
         return
-    value = json.loads(schema_to_json(schema))
-    value["bytes"] = Path(path).stat().st_size
-    with atomic_write(target) as file:
-        file.write(json.dumps(value, indent=2).encode())
+    value = json.loads(schema_to_json(found.schema))
+    value["bytes"] = size_of(path)
+    if found.rows:
+        value["rows"] = {name: axes.to_json() for name, axes in found.rows.items()}
+    with atomic_write(path + SUFFIX) as file:
+        file.write(json.dumps(value, indent=None if found.rows else 2).encode())
 
 
-def load_sidecar(path: object) -> Schema | None:
+def load_sidecar(path: object) -> Noted | None:
     """Return what the sidecar of a data file says.
 
     Args:
-        path: The data file; anything but a local path has no sidecar.
+        path: The data file; what is neither a regular local file nor a URL has no sidecar.
 
     Returns:
-        Its features, all optional; None where there is no sidecar or it was written for another
-        size of the file.
+        What is noted, all features optional; None where there is no sidecar or it was written for
+        another size of the file.
 
     Raises:
         SchemaError: The sidecar is damaged.
     """
-    if not isinstance(path, str | Path) or not Path(f"{path}{SUFFIX}").is_file():
+    if not isinstance(path, str | os.PathLike) or not _may_have_one(path):
         return None
-    size, schema = _parsed(Path(f"{path}{SUFFIX}"))
-    if size != Path(path).stat().st_size:
+    name = path_text(path)
+    found = _parsed(name)
+    if found is None or found[0] != size_of(name):
         return None
-    return Schema({name: replace(f, required=False) for name, f in schema.items()})
+    schema = Schema({name: replace(f, required=False) for name, f in found[1].schema.items()})
+    return found[1]._replace(schema=schema)
 
 
-def _parsed(path: Path) -> tuple[int, Schema]:
+def _may_have_one(path: object) -> bool:
+    """Return whether to look for a sidecar: not beside pipes, nor on web servers."""
+    if is_remote(path):
+        return not path_text(path).lower().startswith(("http:", "https:"))
+    return is_regular(path)
+
+
+def _joined(before: Noted, after: Noted, path: str, added: int) -> Noted:
+    """Join what is known of the earlier records of a file with that of those appended."""
+    features = {
+        **before.schema,
+        **{k: f for k, f in after.schema.items() if k not in before.schema},
+    }
+    apart: dict[str, RowAxes] = {}
+    differing = [
+        name
+        for name in {**before.schema, **before.rows, **after.schema, **after.rows}
+        if name in before.rows or name in after.rows or _differ(before, after, name)
+    ]
+    if differing:
+        total = count(path).records
+        for name in differing:
+            features.pop(name, None)
+            apart[name] = RowAxes()
+            _copy(before, name, apart[name], 0, total - added)
+            _copy(after, name, apart[name], total - added, added)
+    return Noted(Schema(dict(features)), apart, after.lost)
+
+
+def _differ(before: Noted, after: Noted, name: str) -> bool:
+    """Return whether no one shape tells the axes of a feature in both parts of a file."""
+    first, second = before.schema.get(name), after.schema.get(name)
+    if first is not None and name in after.flat:
+        return first.place == "context" and len(first.shape or ()) > 1
+    if second is None or second.place == "list" or len(second.shape or ()) < 2:
+        return False
+    return first is None or first.shape != second.shape
+
+
+def _copy(noted: Noted, name: str, axes: RowAxes, first: int, count: int) -> None:
+    feature = noted.schema.get(name)
+    if feature is not None and count and len(feature.shape or ()) > 1:
+        axes.note(first, [d for d in feature.shape or () if isinstance(d, int)], count)
+    for start, shape, many in noted.rows[name].runs() if name in noted.rows else ():
+        axes.note(first + start, shape, many)
+
+
+def _parsed(path: str) -> tuple[int, Noted] | None:
+    """Return what the sidecar of a data file says, and the size it was written for."""
+    place = path + SUFFIX
     try:
-        value = json.loads(path.read_bytes())
-        return int(value.get("bytes", -1)), schema_from_json(value)
+        with contextlib.closing(open_read(place)) as reader:
+            data = b"".join(iter(lambda: reader.read(1 << 20), b""))
+    except OSError:
+        # Stores without the right to list their files refuse what is not there.
+        if is_remote(place) or not is_regular(place):
+            return None
+        raise
+    try:
+        value: Any = json.loads(data)
+        rows = {name: RowAxes.from_json(axes) for name, axes in value.get("rows", {}).items()}
+        return int(value.get("bytes", -1)), Noted(schema_from_json(value), rows)
     except (ValueError, AttributeError, TypeError) as error:
         raise SchemaError(
-            f"{path}: {error}; remove the file to go on without", path=str(path)
+            f"{place}: {error}; remove the file to go on without", path=place
         ) from error
 
 

@@ -61,6 +61,8 @@ def row_decoder(form: Form, *, bound: bool, utf8: Utf8) -> RowByRow:
         feature can only be read that way, every record.
     """
     layout = form.layout
+    if layout.apart:
+        return _OverColumns()
     given = []
     for key, feature in layout.schema.items():
         axes = _plain_axes(feature)

@@ -13,10 +13,10 @@ from tfrio.examples.encode import RowEncoder
 from tfrio.examples.infer import Utf8
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
-from tfrio.examples.sidecar import noted_schema, save_sidecar
+from tfrio.examples.sidecar import noted, save_sidecar
 from tfrio.examples.wire import Encoders, Target, WireColumn, pieces
 from tfrio.records.writer import Mode, RecordWriter
-from tfrio.storage import is_remote
+from tfrio.storage import is_remote, is_stream
 from tfrio.storage.closing import Closing
 from tfrio.types import path_text
 
@@ -57,7 +57,8 @@ class Writer(Closing):
         utf8: ``"surrogateescape"`` writes feature names that are no UTF-8 as a reader with the
             same option gave them; by default they are refused, as readers refuse them.
         sidecar: Note what records cannot say of themselves (arrays with several axes, say) in
-            ``FILE.schema.json``, where there is anything to note; local files only.
+            ``FILE.schema.json`` beside the file, where there is anything to note; not for file
+            objects.
         block_size: Uncompressed bytes in a gzip block.
         threads: Threads to compress on, by default up to 4; 1 starts none.
         fsync: Wait at ``close`` until the bytes are on the disk.
@@ -97,9 +98,8 @@ class Writer(Closing):
         self._batches = BatchEncoder(self._rows)
         self._pending = PendingRows(self._rows)
         self._encoders = Encoders(sort=sort)
-        local = isinstance(path, str | os.PathLike) and not is_remote(path)
-        self._unnoted = sidecar and isinstance(path, str) and not local
-        self._sidecar = path_text(path) if sidecar and local else None
+        named = isinstance(path, str | bytes | os.PathLike)
+        self._sidecar = path_text(path) if sidecar and named else None
         self._joined = mode == "a"
         self._out = RecordWriter(
             path,
@@ -238,13 +238,25 @@ class Writer(Closing):
             self._out.abort()
             raise
         self._out.close()
-        noted = noted_schema(self._rows)
-        if self._sidecar is not None:
-            save_sidecar(self._sidecar, noted, joined=self._joined)
-        elif noted and self._unnoted:
+        if self._sidecar is not None and not is_stream(self._sidecar):
+            self._note(self._sidecar)
+
+    def _note(self, path: str) -> None:
+        """Note beside the complete file what its records do not tell."""
+        found = noted(self._rows)
+        try:
+            save_sidecar(path, found, added=self._out.records if self._joined else None)
+        except OSError as error:
+            if not is_remote(path):
+                raise
             warn_user(
-                f"{self.path}: the axes or types of {sorted(noted)} are noted beside local files "
-                "only; read this one with a schema, or say sidecar=False"
+                f"{path}: the axes or types of {sorted({**found.schema, **found.rows})} could not "
+                f"be noted beside it ({error}); read it with a schema, or say sidecar=False"
+            )
+        for name in found.lost:
+            warn_user(
+                f"{path}: the steps of '{name}' differ in more than one axis, and come back flat; "
+                "store their height and width as feature lists of their own, or say sidecar=False"
             )
 
     def abort(self) -> None:
@@ -263,6 +275,7 @@ class Writer(Closing):
 
     def _named(self, make: Any, *values: Any) -> Any:
         """Call what encodes; an error gets the file and the number of the record."""
+        self._rows.record = self.records
         try:
             return make(*values)
         except EncodeError as error:

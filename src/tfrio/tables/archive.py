@@ -50,7 +50,7 @@ def write_archive(
     Returns:
         The number of records.
     """
-    noted = [load_sidecar(file) for file in files]
+    noted = [found.schema if found else None for found in map(load_sidecar, files)]
     told = noted[0] if noted and all(n == noted[0] for n in noted) else None
     full = Schema(
         {n: _fixed(f) if told is None else told.get(n, _fixed(f)) for n, f in schema.items()}
