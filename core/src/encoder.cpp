@@ -68,6 +68,7 @@ void check_view(const FeatureSpec& spec, const ColumnView& view, std::size_t row
   } else {
     values = items * static_cast<std::size_t>(view.count);
   }
+  if (spec.kind == Kind::none && values > 0) misfit(spec, "values without a kind");
   std::size_t bytes = values * value_size(spec.kind);
   if (spec.kind == Kind::bytes) {
     if (view.byte_offsets.size() <= values) misfit(spec, "too few byte offsets for the values");
@@ -201,7 +202,7 @@ class RowWriter {
       size = 4 * (last - first);
     } else if (feature.spec.kind == Kind::int64s) {
       for (std::size_t k = first; k < last; ++k) size += wire::varint_size(int64_at(view, k));
-    } else {
+    } else if (feature.spec.kind == Kind::bytes) {
       sizes_.push_back(last - first);
       for (std::size_t k = first; k < last; ++k) {
         sizes_.push_back(string_at(view, k).size());
@@ -222,6 +223,11 @@ class RowWriter {
     return feature.spec.kind == Kind::bytes || size == 0 ? size : field_size(size);
   }
 
+  /// Bytes of the feature message around that list; one without a kind is empty.
+  static std::size_t feature_size(const Feature& feature, std::size_t size) {
+    return feature.spec.kind == Kind::none ? 0 : field_size(list_message(feature, size));
+  }
+
   /// Find the bytes of a map of features from the sizes gathered; keeps those of feature lists.
   std::size_t map_size(std::size_t begin, std::size_t end) {
     std::size_t size = 0;
@@ -233,10 +239,10 @@ class RowWriter {
       }
       std::size_t value = 0;
       if (feature.spec.place == Place::context) {
-        value = field_size(list_message(feature, take_size(feature)));
+        value = feature_size(feature, take_size(feature));
       } else {
         for (std::size_t steps = *next_size_++; steps > 0; --steps) {
-          value += field_size(field_size(list_message(feature, take_size(feature))));
+          value += field_size(feature_size(feature, take_size(feature)));
         }
         list_sizes_.push_back(value);
       }
@@ -312,7 +318,7 @@ class RowWriter {
 
   std::uint8_t* write_context(std::uint8_t* at, const Feature& feature, std::size_t row) {
     const std::size_t size = take_size(feature);
-    at = write_entry(at, feature, field_size(list_message(feature, size)));
+    at = write_entry(at, feature, feature_size(feature, size));
     return write_feature(at, feature, row, size);
   }
 
@@ -322,7 +328,7 @@ class RowWriter {
     ++next_size_;
     for (std::size_t step = first; step < last; ++step) {
       const std::size_t size = take_size(feature);
-      at = write_field_header(at, kFirst, field_size(list_message(feature, size)));
+      at = write_field_header(at, kFirst, feature_size(feature, size));
       at = write_feature(at, feature, step, size);
     }
     return at;
@@ -330,6 +336,10 @@ class RowWriter {
 
   std::uint8_t* write_feature(std::uint8_t* at, const Feature& feature, std::size_t item,
                               std::size_t size) {
+    if (feature.spec.kind == Kind::none) {
+      remember(at);
+      return at;
+    }
     const auto kind = static_cast<std::uint8_t>(feature.spec.kind);
     at = write_field_header(at, static_cast<std::uint8_t>(kind << 3 | wire::kLength),
                             list_message(feature, size));
@@ -424,8 +434,8 @@ class RowWriter {
 ExampleEncoder::ExampleEncoder(const std::vector<FeatureSpec>& features, bool sequence, bool sort) {
   for (std::size_t i = 0; i < features.size(); ++i) {
     const FeatureSpec& spec = features[i];
-    if (spec.kind == Kind::none || spec.kind > Kind::int64s) {
-      misfit(spec, "the kind must be 1 (bytes), 2 (float) or 3 (int64)");
+    if (spec.kind > Kind::int64s) {
+      misfit(spec, "the kind must be 0 (none), 1 (bytes), 2 (float) or 3 (int64)");
     }
     if (spec.place == Place::list && !sequence) {
       misfit(spec, "only a SequenceExample has feature lists");

@@ -67,6 +67,16 @@ TEST(encode_golden_sequence) {
   CHECK_EQUAL(payload_of(encoder.encode(1, columns)), check::kSequence);
 }
 
+TEST(steps_without_a_kind_are_empty_features) {
+  const std::vector<std::int64_t> none{0, 0, 0, 0}, steps{0, 2, 3};
+  const ExampleEncoder encoder({{"a", Kind::none, -1, Place::list}}, true, true);
+  const ColumnView column{.value_offsets = none, .step_offsets = steps};
+  const auto encoded = encoder.encode(2, std::span(&column, 1));
+  const auto first = static_cast<std::size_t>(encoded.ends[0]) - tfrio::kFrameSize;
+  CHECK_EQUAL(check::hex({encoded.data.data() + tfrio::kHeaderSize, first}),
+              "120b0a090a016112040a000a00");
+}
+
 TEST(names_are_sorted_unless_told_otherwise) {
   const std::vector<std::int64_t> one{1};
   const std::vector<FeatureSpec> features{{"b", Kind::int64s, 1, Place::context},
@@ -138,6 +148,7 @@ TEST(arrays_that_do_not_fit_are_refused) {
   CHECK(refuses(x, 1, {.values = view}));
   CHECK(refuses(x, std::size_t{1} << 62, {.values = view, .count = 9}));
   CHECK(refuses(text, 1, {.values = view, .count = 1}));
+  CHECK(refuses({"none", Kind::none, -1, Place::context}, 1, {.values = view, .count = 1}));
   CHECK(refuses(text, 1, {.values = view, .byte_offsets = good, .count = 2}));
   CHECK(refuses(steps, 1, {.values = view, .value_offsets = good}));
   CHECK(refuses(steps, 1, {.values = view, .value_offsets = good, .step_offsets = wide}));

@@ -31,7 +31,7 @@ struct PyEncoder {
 
 PyEncoder::PyEncoder(const std::vector<Written>& features, bool sequence, bool sort) {
   for (const auto& [name, kind, place] : features) {
-    if (kind < 1 || kind > 3) throw nb::value_error("the kind must be 1, 2 or 3");
+    if (kind < 0 || kind > 3) throw nb::value_error("the kind must be 0, 1, 2 or 3");
     if (place < 0 || place > 1) throw nb::value_error("the place must be 0 or 1");
     specs.push_back({std::string(name.c_str(), name.size()), static_cast<Kind>(kind), -1,
                      static_cast<Place>(place)});

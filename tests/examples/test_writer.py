@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples.helpers import Empty, example, parse, payloads, put, sequence
+from tests.examples.helpers import KINDLESS, Empty, example, parse, payloads, put, sequence
 from tfrio.errors import EncodeError, MissingFeatureError, TfrioWarning, UsageError
 from tfrio.examples import wire
+from tfrio.examples.arrow import from_arrow, to_arrow
 from tfrio.examples.columns import BytesColumn, Ragged
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.schema import Feature
@@ -580,3 +581,67 @@ def test_rows_without_names_say_what_a_row_is(tmp_path: Path) -> None:
                 call([1, 2])  # type: ignore[arg-type]
         writer.write({"a": 2})
     assert [row["a"].tolist() for row in read(path)] == [[1], [2]]
+
+
+def test_steps_without_a_kind_stay_so(tmp_path: Path) -> None:
+    payloads_in = [
+        sequence({"n": [1]}, {"a": [KINDLESS], "b": [KINDLESS, KINDLESS], "c": [[1.5]]}),
+        sequence({"n": [2]}, {"a": [], "b": [KINDLESS], "c": [[2.5], [3.5]]}),
+        sequence({"n": [3]}, {"b": [KINDLESS, KINDLESS], "c": []}),
+        sequence({"n": [4]}, {"a": [KINDLESS] * 3, "b": [KINDLESS, KINDLESS], "c": [[4.5]]}),
+    ]
+    path = put(tmp_path / "a", *payloads_in)
+    with Writer(tmp_path / "rows", sequence=True) as writer:
+        for row in read(path):
+            writer.write(row)
+    for size in (1, 2, 4):
+        with Writer(tmp_path / f"batches{size}", sequence=True) as writer:
+            for batch in read_batches(path, size):
+                writer.write_batch(batch)
+    with Writer(tmp_path / "arrow", sequence=True) as writer:
+        for batch in from_arrow(to_arrow(path)):
+            writer.write_batch(batch)
+    for name in ("rows", "batches1", "batches2", "batches4", "arrow"):
+        assert payloads(tmp_path / name) == payloads_in, name
+
+
+def test_a_kind_seen_later_is_the_kind(tmp_path: Path) -> None:
+    path = put(
+        tmp_path / "a",
+        sequence({}, {"a": [KINDLESS]}),
+        sequence({}, {"a": [[1.5], [2.5]]}),
+        sequence({}, {"a": [KINDLESS]}),
+    )
+    for size in (1, 3):
+        with Writer(tmp_path / "b", sequence=True) as writer:
+            for batch in read_batches(path, size):
+                writer.write_batch(batch)
+        rows = [
+            [step.tolist() for step in map(np.asarray, row["a"])] for row in read(tmp_path / "b")
+        ]
+        assert rows == [[[]], [[1.5], [2.5]], [[]]]
+    with Writer(tmp_path / "c", sequence=True) as writer:
+        writer.write_sequence({}, {"a": [1.5]})
+        writer.write_sequence({}, {"a": [[]]})
+    assert payloads(tmp_path / "c")[1] == sequence({}, {"a": [Empty("float_list")]})
+
+
+@pytest.mark.parametrize("steps", [3, "abc", b"abc", np.float32(1), np.array(1)])
+def test_a_feature_list_needs_steps(tmp_path: Path, steps: object) -> None:
+    with Writer(tmp_path / "a", sequence=True) as writer:
+        with pytest.raises(EncodeError, match="feature list 'a' needs steps"):
+            writer.write_sequence({}, {"a": steps})  # type: ignore[dict-item]
+        assert writer.records == 0
+
+
+@pytest.mark.parametrize("odd", [None, 5, "abc", b"x", [1, 2], [("a", 1)], np.zeros(3)])
+def test_what_is_no_mapping_is_told_what_is(tmp_path: Path, odd: Any) -> None:
+    with Writer(tmp_path / "a", sequence=True) as writer:
+        for call in (
+            writer.write,
+            writer.write_batch,
+            lambda value: writer.write_sequence(value, {}),
+            lambda value: writer.write_sequence({}, value),
+        ):
+            with pytest.raises(UsageError, match="a mapping by feature name"):
+                call(odd)

@@ -171,7 +171,7 @@ def _empty_steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
     bounds = _offsets(steps, wide=kind.children[0].format == "+L")
     if bounds[0] != bounds[-1] or not _valid(steps).all():
         raise _null_inside(name)
-    return Ragged(Ragged(BytesColumn.of([]), bounds - bounds[0]), offsets - offsets[0])
+    return Ragged(Ragged([], bounds - bounds[0]), offsets - offsets[0])
 
 
 def _lists(kind: TypeNode, array: ArrayNode, name: str) -> tuple[Any, Array]:

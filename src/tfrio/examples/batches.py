@@ -12,7 +12,7 @@ from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.codecs import encode_value
 from tfrio.examples.columns import Array, BytesColumn, Ragged
 from tfrio.examples.normal import is_objects, kind_of, normal_column
-from tfrio.examples.wire import Target, WireColumn
+from tfrio.examples.wire import Target, WireColumn, kindless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,9 +123,9 @@ class BatchEncoder:
             return self._split(name, column, wire, feature.row_lengths)
         nested = isinstance(column, Ragged) and isinstance(column.values, Ragged)
         as_list = feature.place == "list" if feature else nested and self._rows.sequence_only
-        if as_list and feature is None and _length_of(column) == 0:
-            kind = self._rows.kinds.get((wire, "list"), "int64")  # no steps have no kind
-            return [(Target(wire, kind, "list"), _no_steps(column, kind))]
+        if as_list and feature is None and (not _length_of(column) or kind_of(column) == "unknown"):
+            kind = self._rows.kinds.get((wire, "list"), "unknown")  # no values decide none
+            return [(Target(wire, kind, "list"), _no_values(column, kind))]
         if as_list:
             return [(self._target(wire, column, "list"), _steps(name, column))]
         if not nested:
@@ -260,14 +260,15 @@ def _length_of(column: Ragged) -> int:
     return int(column.offsets[-1] - column.offsets[0])
 
 
-def _no_steps(column: Ragged, kind: Kind) -> WireColumn:
-    """Return rows of no steps as a column of a kind."""
-    none = WireColumn(
-        np.zeros(0, {"bytes": np.uint8, "float": np.float32}.get(kind, np.int64)),
-        np.zeros(1, np.int64) if kind == "bytes" else None,
-        np.zeros(1, np.int64),
-    )
-    return none._replace(step_offsets=np.zeros(len(column) + 1, np.int64))
+def _no_values(column: Ragged, kind: Kind) -> WireColumn:
+    """Return rows of steps without values as a column of a kind."""
+    steps = column.offsets - column.offsets[0]
+    none = kindless(np.diff(steps))
+    if kind == "unknown":
+        return none
+    dtype = {"bytes": np.uint8, "float": np.float32}.get(kind, np.int64)
+    offsets = np.zeros(1, np.int64) if kind == "bytes" else None
+    return none._replace(values=np.zeros(0, dtype), byte_offsets=offsets)
 
 
 def _flat(values: Array) -> Array:

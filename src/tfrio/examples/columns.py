@@ -110,8 +110,9 @@ class BytesColumn(Sequence[bytes]):
 class Ragged(Sequence[Any]):
     """Lists of differing length: list i is ``values[offsets[i]:offsets[i + 1]]``.
 
-    ``values`` may be an array whose first axis is cut into lists, a ``BytesColumn``, or again a
-    ``Ragged`` (feature lists: rows of steps of values).
+    ``values`` may be an array whose first axis is cut into lists, a ``BytesColumn``, again a
+    ``Ragged`` (feature lists: rows of steps of values), or a Python list: text, or empty where no
+    record has a kind.
 
     Args:
         values: All lists one after another.

@@ -139,7 +139,11 @@ def _column(job: _Job, native: NativeColumn, rows: int) -> Column:
     """Return values in their shape and type; a feature list as rows of steps."""
     if native.step_offsets is None:
         return _values(job, native, rows)
-    inner = _values(job.within(native.step_offsets), native, int(native.step_offsets[-1]))
+    inner: Column
+    if job.feature.kind == "unknown" and native.value_offsets is not None:
+        inner = Ragged([], native.value_offsets)  # bytes were asked for, and there are none
+    else:
+        inner = _values(job.within(native.step_offsets), native, int(native.step_offsets[-1]))
     return Ragged(inner, native.step_offsets)
 
 

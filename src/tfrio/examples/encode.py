@@ -12,7 +12,7 @@ from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.axes import RowAxes
 from tfrio.examples.codecs import encode_value
 from tfrio.examples.exact import Exactness, Stored, is_missing, store
-from tfrio.examples.wire import Encoders, Target, WireColumn, one_list, one_value
+from tfrio.examples.wire import Encoders, Target, WireColumn, kindless, one_list, one_value
 
 if TYPE_CHECKING:
     from tfrio.examples.infer import Utf8
@@ -161,7 +161,7 @@ class RowEncoder:
         lists: dict[str, Any] = {}
         for name, value in row.items():
             feature = self.feature(name)
-            known = (name, "list") in self.kinds
+            known = (name, "list") in self.kinds or (name, "list") in self.flat
             as_list = feature.place == "list" if feature else known or is_nested(value)
             (lists if as_list else context)[name] = value
         return context, lists
@@ -241,9 +241,10 @@ class RowEncoder:
                 self.note_shape(name, step.shape, "list")
         known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
         kind = next((m.kind for m in made if m.kind != "unknown"), known)
-        # A list of no steps holds no kind: any writes the same bytes.
-        stepless = not made and kind == "unknown"
-        kind = "int64" if stepless else self.known_kind(wire, kind, "list")
+        if kind == "unknown":  # no step has a kind; they are written without one
+            found[Target(wire, kind, "list")] = kindless([len(made)])
+            return
+        kind = self.known_kind(wire, kind, "list")
         none = store([], name, self.exactness, kind=kind)
         made = [m if len(m.flat) else none for m in made]
         odd = next((m for m in made if m.kind != kind), None)

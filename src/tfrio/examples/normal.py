@@ -61,6 +61,8 @@ def normal_column(
         return column, None
     if isinstance(column, Ragged):
         values, offsets = column.values, np.ascontiguousarray(column.offsets, np.int64)
+        if isinstance(values, list) and not values:  # of no kind yet
+            return Ragged(values, offsets), None
         if is_objects(values) and values.ndim > 1:  # byte strings in arrays
             offsets = offsets * math.prod(values.shape[1:])
             values = values.reshape(-1)
@@ -105,7 +107,9 @@ def _missing_as_none(column: Any) -> Any:
 
 
 def kind_of(column: Any) -> Kind:
-    """Return the kind of a normal column's values."""
+    """Return the kind of a normal column's values; an empty list tells none."""
+    if isinstance(column, list):
+        return "unknown"
     if isinstance(column, Ragged):
         return kind_of(column.values)
     if isinstance(column, BytesColumn):

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from tfrio.examples.exact import Stored
     from tfrio.examples.schema import Kind, Place
 
-__all__ = ["Encoders", "Target", "WireColumn", "one_list", "one_value", "pieces", "steps_of"]
+__all__ = [
+    "Encoders",
+    "Target",
+    "WireColumn",
+    "kindless",
+    "one_list",
+    "one_value",
+    "pieces",
+    "steps_of",
+]
 
 # protobuf's own limit: readers refuse a message of 2 GiB or more.
 _LARGEST: Final = (1 << 31) - 1
@@ -154,6 +163,13 @@ def one_list(steps: Sequence[Stored], none: Stored) -> WireColumn:
     bounds = np.zeros(len(steps) + 1, np.int64)
     np.cumsum([len(step.flat) for step in steps], out=bounds[1:])
     return WireColumn(values, offsets, bounds, steps_of([len(steps)]))
+
+
+def kindless(steps: Sequence[int]) -> WireColumn:
+    """Return rows of so many steps without a kind, and so without values."""
+    bounds = steps_of(steps)
+    none = np.zeros(int(bounds[-1]) + 1, np.int64)
+    return WireColumn(np.zeros(0, np.uint8), value_offsets=none, step_offsets=bounds)
 
 
 def steps_of(lengths: Sequence[int] | Array) -> Array:
