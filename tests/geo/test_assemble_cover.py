@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.geo.predictions import AFFINE, GEO_A, read, write
 from tfrio.geo import PatchesAt, array_source, export_image, import_image, open_export
 from tfrio.geo.assemble_cover import Cover, common, spare_patches
-from tfrio.geo.assemble_target import GridPlaces
+from tfrio.geo.assemble_places import GridPlaces
 from tfrio.geo.grid import PatchGrid, Window
 from tfrio.types import XY
 

@@ -8,6 +8,9 @@ import io
 import json
 import os
 import random
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -244,6 +247,22 @@ def test_a_report_reads_like_a_sentence(tmp_path: Path) -> None:
     assert "payload checksum mismatch in record 1 at offset 46" in lines[1]
     assert "1 whole record precedes" in lines[1]
     assert str(count([sound])) == "3 records in 1 file, 138 bytes"
+
+
+def test_what_a_killed_writer_left_is_named_and_left_alone(tmp_path: Path) -> None:
+    put(tmp_path, "a.tfrecord", THREE)
+    program = (
+        "import os, signal, tfrio\n"
+        f"writer = tfrio.RecordWriter({str(tmp_path / 'b.tfrecord')!r})\n"
+        "writer.write(b'x')\n"
+        "os.kill(os.getpid(), signal.SIGTERM)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -15
+    report = verify(tmp_path)
+    (left,) = report.leftovers
+    assert re.fullmatch(r"\.b\.tfrecord\.[0-9a-f]{8}\.tmp", Path(left).name)
+    assert (report.ok, Path(left).exists()) == (True, True)
+    assert f"{left}: what a writer has not finished" in str(report)
 
 
 def test_an_empty_file_is_sound_but_named(tmp_path: Path) -> None:

@@ -137,13 +137,11 @@ def _pair(pair: tuple[int, int]) -> str:
 
 
 def _tell_findings(report: VerifyReport) -> None:
-    from tfrio.records.verify import EMPTY
-
     out = console()
     for finding in report.findings:
         out.print(finding.message.partition(_ADVICE)[0], style="red")
-    for path in report.empty:
-        out.print(f"{path}: {EMPTY}", style="yellow")
+    for note in report.notes:
+        out.print(note, style="yellow")
     if report.ok:
         out.print("every checksum is right, nothing is missing", style="green")
         return

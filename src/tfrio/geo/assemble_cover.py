@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfrio.geo.assemble_target import Places
+    from tfrio.geo.assemble_places import Places
 
 __all__ = ["Cover", "common", "spare_patches"]
 

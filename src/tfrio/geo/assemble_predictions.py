@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from tfrio.errors import GeoError, UsageError
 from tfrio.examples.writer import Writer
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import margin_of
+from tfrio.storage import Closing
 from tfrio.types import XY, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -52,7 +52,7 @@ class PredictionsReport:
         return f"{self.records:,} patches of {', '.join(self.features)} -> {self.path}"
 
 
-class PredictionWriter:
+class PredictionWriter(Closing):
     """Take predictions batch by batch, in any order, and write them in that of the export.
 
     Patches that come early wait in memory until those before them have come. Margins are cut
@@ -192,6 +192,16 @@ class PredictionWriter:
         Raises:
             GeoError: Patches are missing and ``partial`` is False.
         """
+        if not self._writer.closed:
+            self._check_whole()
+            for position in sorted(self._waiting):
+                self._put([self._waiting.pop(position)], [position])
+            self._writer.close()
+        return PredictionsReport(
+            self.path, self._writer.records, self._features, indexed=self._partial
+        )
+
+    def _check_whole(self) -> None:
         missing = [i for i, place in self._positions.items() if place not in self._seen]
         if missing and not self._partial:
             raise GeoError(
@@ -199,36 +209,10 @@ class PredictionWriter:
                 f"{len(self._seen)} predicted; missing: {', '.join(map(str, missing[:5]))}. "
                 "Predict them all, or pass partial=True"
             )
-        for position in sorted(self._waiting):
-            self._put([self._waiting.pop(position)], [position])
-        self._writer.close()
-        return PredictionsReport(
-            self.path, self._writer.records, self._features, indexed=self._partial
-        )
 
     def abort(self) -> None:
         """Give up; nothing is left."""
         self._writer.abort()
-
-    def __enter__(self) -> Self:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Complete the file, or give it up when the block raised."""
-        if self._writer.closed:
-            return
-        try:
-            if kind is None:
-                self.close()
-        finally:
-            if not self._writer.closed:
-                self.abort()
 
 
 def write_predictions(

@@ -13,10 +13,9 @@ import numpy as np
 from tfrio.errors import require
 from tfrio.geo.grid import Window
 from tfrio.geo.raster import RasterSource, open_dataset, open_raster, raster_environment
+from tfrio.storage import Closing
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from tfrio.geo.frame import Frame
     from tfrio.geo.source import Mask, Source
     from tfrio.types import XY
@@ -26,24 +25,15 @@ __all__ = ["Scratch"]
 _ROWS = 256
 
 
-class Scratch:
-    """A folder of temporary rasters, removed at the end. Use it as a context manager."""
+class Scratch(Closing):
+    """A folder of temporary rasters, made when first needed and removed when it is closed."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
         self._folder: Path | None = None
         self._count = 0
 
-    def __enter__(self) -> Scratch:
-        """Return itself; the folder is made when first needed."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Remove the folder."""
         self._stack.close()
 

@@ -26,6 +26,7 @@ from tfrio.storage import (
     Entry,
     is_folder,
     is_remote,
+    is_temporary,
     is_web_page,
     list_folder,
     list_glob,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EMPTY_FILE",
+    "LEFTOVER",
     "Ignored",
     "Listing",
     "each_source",
@@ -56,6 +58,8 @@ __all__ = [
 _MAGIC_CHARACTERS = "*?["
 EMPTY_FILE = "an empty file"
 """Why a file of 0 bytes is left out of a folder."""
+LEFTOVER = "a temporary file of a writer"
+"""Why what a writer has not finished, or never will, is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ class Listing:
 
 def _by_name(name: str) -> str | None:
     """Return why a file is ignored by its name alone."""
+    if is_temporary(name):
+        return LEFTOVER
     if name.startswith((".", "_")):
         return "a hidden or marker file"
     if name.endswith(".crc"):

@@ -13,7 +13,7 @@ from tfrio.errors import NotTFRecordError, many
 from tfrio.records.check import FileReport, check_file
 from tfrio.records.meter import Meter
 from tfrio.records.names import SIDECAR, ShardGap, base_name
-from tfrio.records.shards import EMPTY_FILE, Ignored, gaps_beside, list_files
+from tfrio.records.shards import EMPTY_FILE, LEFTOVER, Ignored, gaps_beside, list_files
 from tfrio.records.totals import Total, check_totals
 from tfrio.storage import Entry, is_stream, list_folder, name_of
 
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
-EMPTY = "0 bytes: valid without a record, but often what a broken off download or copy leaves"
+__all__ = ["FileReport", "Finding", "VerifyReport", "verify"]
 
-__all__ = ["EMPTY", "FileReport", "Finding", "VerifyReport", "verify"]
+
+_EMPTY = "0 bytes: valid without a record, but often what a broken off download or copy leaves"
+_LEFT = "what a writer has not finished. If none is at work here, it was ended before; remove it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,16 @@ class VerifyReport:
         return (*read, *(i.path for i in self.ignored if i.reason == EMPTY_FILE))
 
     @property
+    def leftovers(self) -> tuple[str, ...]:
+        """Temporary files of writers: at work, or ended before they could remove them."""
+        return tuple(i.path for i in self.ignored if i.reason == LEFTOVER)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is no fault, but may surprise: empty files, and what writers left."""
+        return (*(f"{p}: {_EMPTY}" for p in self.empty), *(f"{p}: {_LEFT}" for p in self.leftovers))
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything that is wrong, file by file, then shards and totals."""
         found = []
@@ -102,8 +114,7 @@ class VerifyReport:
         found = len(self.findings)
         outcome = f"{found} {many(found, 'finding')}" if found else "all is well"
         first = f"{self.records} sound {many(self.records, 'record')} in {files}: {outcome}"
-        notes = (f"{path}: {EMPTY}" for path in self.empty)
-        return "\n".join([first, *map(str, self.findings), *notes])
+        return "\n".join([first, *map(str, self.findings), *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

@@ -30,6 +30,7 @@ from tfrio.storage.reading import (
 from tfrio.storage.remote import is_remote, is_web_page
 from tfrio.storage.writing import (
     atomic_write,
+    is_temporary,
     open_beside,
     open_write,
     publish,
@@ -48,6 +49,7 @@ __all__ = [
     "is_regular",
     "is_remote",
     "is_stream",
+    "is_temporary",
     "is_web_page",
     "list_folder",
     "list_glob",

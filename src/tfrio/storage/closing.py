@@ -49,8 +49,12 @@ class Closing:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close, or give up when the block raised."""
-        if kind is None:
-            self.close()
-        else:
+        """Close, or give up when the block raised, or closing did."""
+        if kind is not None:
             self.abort()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abort()
+            raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -20,10 +21,25 @@ if TYPE_CHECKING:
 
     from tfrio.types import PathLike
 
-__all__ = ["atomic_write", "open_beside", "open_write", "publish", "temporary_beside"]
+__all__ = [
+    "atomic_write",
+    "is_temporary",
+    "open_beside",
+    "open_write",
+    "publish",
+    "temporary_beside",
+]
 
 # Uploads to these become visible only when complete; the others get a temporary name.
 _ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
+
+
+_TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{8}\.tmp$")
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a file name is one of ``temporary_beside``."""
+    return _TEMPORARY.match(name) is not None
 
 
 def temporary_beside(path: Path) -> Path:
