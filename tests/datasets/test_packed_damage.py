@@ -14,7 +14,7 @@ from tests.datasets.conftest import ids, row_of
 from tfrio import Writer, read, read_batches, read_records, stats
 from tfrio.compression.blocks import HEADER_SIZE, block_header
 from tfrio.datasets.arrays import ArrayDataset
-from tfrio.errors import CompressedDataError, CorruptRecordError
+from tfrio.errors import CompressedDataError, CorruptRecordError, TfrioWarning
 from tfrio.records.access import RecordFile
 from tfrio.records.damage import DamageReport
 from tfrio.records.index import build_index, read_blocks
@@ -93,7 +93,8 @@ def test_datasets_leave_out_damaged_blocks(tmp_path, where, workers):
     path = _damaged(tmp_path, "blocked", where)
     kept, wanted = _sound(path)
     data = TFRecordDataset(path, batch_size=4, errors="skip")
-    assert ids(data.loader(num_workers=workers)) == kept
+    with pytest.warns(TfrioWarning, match=r"left out 1 damaged stretch with \d+,\d+ bytes"):
+        assert ids(data.loader(num_workers=workers)) == kept
     (damage,), (known,) = data.report.damages, wanted.damages
     for name in ("path", "record", "offset", "code", "field", "lost", "compressed_offset"):
         assert getattr(damage, name) == getattr(known, name), name

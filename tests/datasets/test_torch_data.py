@@ -92,7 +92,7 @@ def test_options_that_make_no_sense_are_refused(numbered, options):
 
 
 def test_forgotten_set_epoch_is_told(numbered, monkeypatch):
-    monkeypatch.setattr(TFRecordDataset, "_worker", lambda self: (1, 2))
+    monkeypatch.setattr(TFRecordDataset, "_worker", lambda self: (0, 2))
     monkeypatch.setattr(TFRecordDataset, "_in_worker", lambda self: True)
     data = dataset(numbered["plain"], shuffle=True)
     first = ids(data)

@@ -19,7 +19,8 @@ def test_set_epoch_reaches_workers():
     main, worker = pair()
     main.set_epoch(3)
     assert worker.begin(1, 2) == (Progress(3, worker=1, workers=2), False)
-    assert worker.begin(1, 2)[1]
+    assert worker.begin(1, 2) == (Progress(3, worker=1, workers=2), False)  # the first one tells
+    assert [worker.begin(0, 2)[1] for _ in range(2)] == [False, True]
     main.set_epoch(4)
     assert worker.begin(1, 2) == (Progress(4, worker=1, workers=2), False)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.errors import warn_user
+from tfrio.errors import many, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,10 +154,14 @@ def broken_file(damages: Sequence[Damage]) -> None:
 
 
 def left_out(epoch: int, damages: Sequence[Damage]) -> None:
-    """Say that damaged records were left out of an epoch."""
+    """Say that damaged records were left out of an epoch, or stretches of compressed data."""
     if damages:
+        count, lost = len(damages), sum(damage.lost for damage in damages)
+        noun, size = "damaged record", ""
+        if any(damage.compressed_offset is not None for damage in damages):
+            noun, size = "damaged stretch", f" with {lost:,} bytes of records"
         warn_user(
-            f"epoch {epoch}: left out {len(damages)} damaged records, the first is record "
+            f"epoch {epoch}: left out {count} {many(count, noun)}{size}, the first is record "
             f"{damages[0].record} of {damages[0].path}. Run `tfrio verify` for a full account"
         )
 

@@ -88,8 +88,8 @@ class Turns:
             workers: Number of workers.
 
         Returns:
-            Where the pass begins, and whether this worker has read that epoch from its start
-            already, so that the user may have forgotten ``set_epoch``.
+            Where the pass begins, and whether this is the first worker and has read that epoch from
+            its start already, so that the user may have forgotten ``set_epoch``.
 
         Raises:
             UsageError: A worker's own state is from another number of workers.
@@ -108,5 +108,5 @@ class Turns:
                 )
             return progress, False
         ended = int(view[2 + _SLOTS :][: min(workers, _SLOTS)].min())
-        again = passes > 0 and ended <= view[0]
+        again = not worker and passes > 0 and ended <= view[0]
         return Progress(max(self.epoch, ended), worker=worker, workers=workers), again
