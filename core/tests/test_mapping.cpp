@@ -107,7 +107,12 @@ TEST(many_maps_at_once) {
 
 TEST(other_bus_errors_do_what_they_did) {
   const Scratch file;
-  CHECK_EQUAL(signal_of([&] { touch_lost_page(file), raise(SIGBUS); }), SIGBUS);
+  CHECK_EQUAL(signal_of([&] {
+                signal(SIGBUS, SIG_DFL);  // the sanitizers set a handler
+                touch_lost_page(file);
+                raise(SIGBUS);
+              }),
+              SIGBUS);
   CHECK_EQUAL(signal_of([&] {
                 signal(SIGBUS, [](int) { _exit(0); });
                 touch_lost_page(file);
