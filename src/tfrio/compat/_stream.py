@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-import stat
-from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tfrio import _core
-from tfrio.compression import detect
 from tfrio.errors import NotTFRecordError
 from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
-from tfrio.storage import Closing
-from tfrio.types import path_text
+from tfrio.storage import Closing, is_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tfrio import _core
 
 __all__ = [
     "Part",
@@ -36,9 +33,8 @@ _CUT: Final = {
     "footer-cut": "Failed to read the end token.",
 }
 _COMPRESSIONS: Final = {"": "none", "none": "none", "gzip": "gzip", "zlib": "zlib"}
-_HEADER, _FRAME = 12, 16
-_HEAD = 1024  # bytes that tell a compressed file from a plain one
-_WINDOW = 1 << 20
+# Shown at once, though more may be mapped: what is made of it then stays in the cache.
+_LOOK: Final = 1 << 20
 
 
 class Part(NamedTuple):
@@ -90,68 +86,106 @@ def opened(data_path: Any) -> Iterator[Any]:
         yield os.fsdecode(data_path) if isinstance(data_path, bytes) else data_path
 
 
-class PartStream(Closing, ABC):
+class PartStream(Closing):
     """A window that slides over one part of a record file.
+
+    Args:
+        source: Path, URL or file object.
+        part: Which bytes.
+        compression: None goes by the content.
+        brief: Whether ``rest`` lets go of a plain local file, for readers of very many files.
 
     Attributes:
         path: What the file is called.
         compression: How it is compressed.
     """
 
-    path: str
-    compression: str
+    def __init__(self, source: Any, part: Part, compression: str | None, *, brief: bool) -> None:
+        self._open = functools.partial(
+            RecordStream, source, threads=1 if brief else None, mapped=True
+        )
+        try:
+            stream = self._open(compression=compression, start=part.start)
+        except NotTFRecordError as error:
+            raise as_runtime_error(error) from error
+        stream.records = part.first
+        self._held: RecordStream | None = stream
+        self._stop = part.stop
+        self._look = _LOOK
+        self._rest = (part.start, part.first)
+        self.path = stream.path
+        self.compression = stream.compression
+        self._brief = brief and self.compression == "none" and is_regular(source)
 
     @property
-    @abstractmethod
+    def _stream(self) -> RecordStream:
+        if self._held is None:
+            position, record = self._rest
+            self._held = self._open(compression="none", start=position)
+            self._held.records = record
+            self._held.fill()
+        return self._held
+
+    @property
     def position(self) -> int:
         """Uncompressed offset of the start of ``buffer``."""
+        return self._stream.position
 
     @property
-    @abstractmethod
     def record(self) -> int:
         """Number of the record at the start of ``buffer``."""
+        return self._stream.records
 
     @property
-    @abstractmethod
     def buffer(self) -> memoryview:
         """The bytes not yet consumed; they die at the next ``fill`` or ``rest``."""
+        stream = self._stream
+        left = self._look if self._stop is None else self._stop - stream.position
+        return stream.buffer[: min(left, self._look)]
 
     @property
-    @abstractmethod
     def final(self) -> bool:
         """Whether ``buffer`` reaches to the end of the part."""
+        stream = self._stream
+        if self._stop is not None and stream.position + self._look >= self._stop:
+            return stream.final or stream.position + len(stream.buffer) >= self._stop
+        return stream.final and len(stream.buffer) <= self._look
 
-    @abstractmethod
     def fill(self) -> None:
         """Get more bytes behind those not yet consumed."""
+        if len(self._stream.buffer) > self._look:
+            self._look *= 2  # the record at the start is longer
+        else:
+            self._stream.fill()
 
-    @abstractmethod
-    def advance(self, nbytes: int, nrecords: int) -> None:
-        """Consume bytes, and the records they held, at the start of ``buffer``.
-
-        Raises:
-            RuntimeError: The file was cut short, so that they are not its own.
-        """
-
-    @abstractmethod
     def confirm(self) -> None:
         """See that what was taken from ``buffer``, but not consumed yet, was the file's.
 
         Raises:
             RuntimeError: The file was cut short.
         """
+        self._stream.confirm(len(self.buffer))
 
-    @abstractmethod
+    def advance(self, nbytes: int, nrecords: int) -> None:
+        """Consume bytes, and the records they held, at the start of ``buffer``.
+
+        Raises:
+            RuntimeError: The file was cut short, so that they are not its own.
+        """
+        self._stream.confirm(nbytes)
+        self._stream.advance(nbytes, nrecords)
+
     def rest(self) -> None:
-        """Let go of what is not needed until the next batch."""
+        """Let go of a plain file, when brief; else what was read cannot be had again cheaply."""
+        if self._brief and self._held is not None:
+            self._rest = (self._held.position, self._held.records)
+            self.close()
 
-    @abstractmethod
     def close(self) -> None:
         """Release the file."""
-
-    @abstractmethod
-    def _damaged(self) -> RecordStream:
-        """Return a stream that stands where ``buffer`` begins, to be told what is wrong there."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
 
     def where(self, row: int) -> str:
         """Return how an error names a record.
@@ -174,8 +208,7 @@ class PartStream(Closing, ABC):
             ``RuntimeError`` with the well-known text where the data ends too early, else
             ``CorruptRecordError``, which is a ``RuntimeError`` too.
         """
-        self.confirm()
-        with self._damaged() as stream:
+        with self._stream as stream:
             try:
                 error = recover(stream, fault).error()
             except NotTFRecordError as stranger:
@@ -189,173 +222,6 @@ class PartStream(Closing, ABC):
         made = RuntimeError(f"{text} {error.message}")
         made.__cause__ = error
         return made
-
-
-class _Streamed(PartStream):
-    """A part that is read in order: compressed files, pipes, URLs, file objects."""
-
-    def __init__(
-        self, source: Any, part: Part, compression: str | None, *, threads: int | None
-    ) -> None:
-        try:
-            self._stream = RecordStream(
-                source, compression=compression, start=part.start, threads=threads
-            )
-        except NotTFRecordError as error:
-            raise as_runtime_error(error) from error
-        self._stream.records = part.first
-        self._stop = part.stop
-        self.path = self._stream.path
-        self.compression = self._stream.compression
-
-    @property
-    def position(self) -> int:
-        """Uncompressed offset of the start of ``buffer``."""
-        return self._stream.position
-
-    @property
-    def record(self) -> int:
-        """Number of the record at the start of ``buffer``."""
-        return self._stream.records
-
-    @property
-    def buffer(self) -> memoryview:
-        """The bytes not yet consumed."""
-        buffer = self._stream.buffer
-        return buffer if self._stop is None else buffer[: self._stop - self._stream.position]
-
-    @property
-    def final(self) -> bool:
-        """Whether ``buffer`` reaches to the end of the part."""
-        if self._stop is None:
-            return self._stream.final
-        held = self._stream.position + len(self._stream.buffer)
-        return self._stream.final or held >= self._stop
-
-    def fill(self) -> None:
-        """Get more bytes."""
-        self._stream.fill()
-
-    def advance(self, nbytes: int, nrecords: int) -> None:
-        """Consume bytes at the start of ``buffer``."""
-        self._stream.advance(nbytes, nrecords)
-
-    def confirm(self) -> None:
-        """Do nothing: what was read stays as it was."""
-
-    def rest(self) -> None:
-        """Keep everything: it cannot be had again cheaply."""
-
-    def close(self) -> None:
-        """Release the file."""
-        self._stream.close()
-
-    def _damaged(self) -> RecordStream:
-        return self._stream
-
-
-class _Mapped(PartStream):
-    """A part of a plain local file, mapped into memory.
-
-    Args:
-        path: The file.
-        part: Which bytes.
-        brief: Whether ``rest`` lets go of the file, for readers of very many files.
-    """
-
-    compression = "none"
-
-    def __init__(self, path: str, part: Part, *, brief: bool) -> None:
-        self.path = path
-        self._brief = brief
-        self._position, self._record = part.start, part.first
-        self._view = memoryview(b"")
-        self._map: _core.FileMap | None = None
-        self._size = _WINDOW
-        self._stop = part.stop
-        end = len(self._mapping())
-        self._stop = end if part.stop is None else min(part.stop, end)
-
-    def _mapping(self) -> memoryview:
-        if self._map is None:
-            with Path(self.path).open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                self._map = _core.FileMap(self.path, file.fileno(), 0, size)
-            self._view = memoryview(self._map)
-        return self._view
-
-    @property
-    def position(self) -> int:
-        """Uncompressed offset of the start of ``buffer``."""
-        return self._position
-
-    @property
-    def record(self) -> int:
-        """Number of the record at the start of ``buffer``."""
-        return self._record
-
-    @property
-    def buffer(self) -> memoryview:
-        """The bytes not yet consumed."""
-        assert self._stop is not None
-        end = min(self._position + self._size, self._stop)
-        return self._mapping()[self._position : end]
-
-    @property
-    def final(self) -> bool:
-        """Whether ``buffer`` reaches to the end of the part."""
-        assert self._stop is not None
-        return self._position + self._size >= self._stop
-
-    def fill(self) -> None:
-        """Look farther: the record at the start is longer than the window."""
-        self._size *= 2
-
-    def advance(self, nbytes: int, nrecords: int) -> None:
-        """Consume bytes at the start of ``buffer``."""
-        self._check(self._position + nbytes)
-        self._position += nbytes
-        self._record += nrecords
-
-    def confirm(self) -> None:
-        """See that what was taken from ``buffer`` was the file's."""
-        assert self._stop is not None
-        self._check(min(self._position + self._size, self._stop))
-
-    def _check(self, end: int) -> None:
-        if self._map is not None and not self._map.whole(min(end, len(self._map))):
-            raise RuntimeError(
-                f"Failed to read the record. {self.path} was cut short since it was opened"
-            )
-
-    def rest(self) -> None:
-        """Let go of the file, when brief."""
-        if self._brief:
-            self.close()
-
-    def close(self) -> None:
-        """Release the file."""
-        self._view, self._map = memoryview(b""), None  # unmapped with the last view of it
-
-    def _damaged(self) -> RecordStream:
-        stream = RecordStream(self.path, compression="none", start=self._position)
-        stream.records = self._record
-        stream.fill()
-        return stream
-
-
-def _is_plain_file(source: Any, compression: str | None) -> bool:
-    """Tell whether ``source`` is a local regular file that holds bare records."""
-    if compression not in (None, "none") or not isinstance(source, str | os.PathLike):
-        return False
-    try:
-        status = Path(source).stat()
-        if not stat.S_ISREG(status.st_mode) or not status.st_size:
-            return False
-        with Path(source).open("rb") as file:
-            return compression == "none" or detect(file.read(_HEAD)) == "none"
-    except (OSError, ValueError):
-        return False  # a URL, or opening it properly says what is wrong
 
 
 def open_part(
@@ -377,11 +243,8 @@ def open_part(
         RuntimeError: The file is compressed in another way than said.
         FileNotFoundError: No such file.
     """
-    if _is_plain_file(source, compression):
-        with contextlib.suppress(OSError):  # some file systems map no files
-            return _Mapped(path_text(source), part, brief=brief)
     rewind(source)
-    return _Streamed(source, part, compression, threads=1 if brief else None)
+    return PartStream(source, part, compression, brief=brief)
 
 
 def rewind(source: Any) -> None:
