@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -36,6 +38,54 @@ def callables(value: object) -> list[object]:
     init = vars(value).get("__init__")
     written = inspect.isfunction(init) and init.__module__ == value.__module__
     return [*own, init] if written and hasattr(init, "__code__") else own
+
+
+def bare_names(node: ast.AST, where: str) -> Iterator[str]:
+    """Yield the public classes and functions within a piece of code that say nothing of themselves.
+
+    Overloads are left out: the function they belong to has the docstring.
+    """
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not isinstance(child, ast.expr):
+                yield from bare_names(child, where)
+            continue
+        here = f"{where}.{child.name}"
+        if child.name.startswith("_") or "overload" in map(ast.unparse, child.decorator_list):
+            continue
+        if not ast.get_docstring(child):
+            yield f"{here} has no docstring"
+        if not isinstance(child, ast.ClassDef):
+            given = child.args
+            unsaid = [
+                a.arg
+                for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)
+                if a.annotation is None and a.arg not in ("self", "cls")
+            ]
+            yield from (f"{here}({name}) has no annotation" for name in unsaid)
+            if child.returns is None:
+                yield f"{here} returns what?"
+        yield from bare_names(child, here)
+
+
+SOURCES = sorted((REPOSITORY / "src" / "tfrio").rglob("*.py"))
+
+
+def test_all_that_bears_no_underscore_is_documented_and_annotated() -> None:
+    found = [
+        name
+        for path in SOURCES
+        for name in bare_names(ast.parse(path.read_text()), str(path.relative_to(REPOSITORY)))
+    ]
+    assert not found, "\n".join(found)
+    assert len(SOURCES) > 100
+    odd = "class A:\n  def f(self, x): ...\n  def _g(self, x): ...\ndef h() -> int:\n  'Say.'"
+    assert [*bare_names(ast.parse(odd), "m")] == [
+        "m.A has no docstring",
+        "m.A.f has no docstring",
+        "m.A.f(x) has no annotation",
+        "m.A.f returns what?",
+    ]
 
 
 @pytest.mark.parametrize(("module", "name"), public_names())

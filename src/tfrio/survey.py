@@ -161,6 +161,7 @@ def info(
     looks: dict[str, _Look] = {}
 
     def look(path: str, payloads: list[bytes]) -> None:
+        """Look into the first payloads of a file."""
         if payloads:
             looks[path] = _looked_into(path, payloads)
 

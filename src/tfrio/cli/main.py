@@ -93,6 +93,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     typed = sys.argv[1:] if arguments is None else arguments
 
     def show_warning(message: Warning | str, *_rest: object) -> None:
+        """Print a warning as one line."""
         text = spoken(str(message), _ROOT, typed)
         click.echo(f"tfrio: warning: {' '.join(text.split())}", err=True)
 

@@ -61,6 +61,7 @@ def spoken(text: str, root: click.Command, arguments: Sequence[str]) -> str:
     text = _without_python(text, options)
 
     def option(found: re.Match[str]) -> str:
+        """Write a keyword with its value as an option."""
         name, value = found[1], found[2]
         if name not in options:
             return found[0]
@@ -71,6 +72,7 @@ def spoken(text: str, root: click.Command, arguments: Sequence[str]) -> str:
         return " ".join(word for word in words if word)
 
     def bare(found: re.Match[str]) -> str:
+        """Write a name alone as an option."""
         return options.get(found[0], found[0])
 
     named = _NAMED.sub(lambda found: _WORD.sub(bare, found[0]), _KEYWORD.sub(option, text))

@@ -262,6 +262,7 @@ def multi_tfrecord_loader(
     brief = len(splits) > _MOST_OPEN
 
     def loader(split: str) -> Callable[[], Iterator[Any]]:
+        """Return what starts reading the rows of one split."""
         path = data_pattern.format(split)
         index = None if index_pattern is None else index_pattern.format(split)
         source = _Source(path, index, shard, compression_type, verify, generator, brief)

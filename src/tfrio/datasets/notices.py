@@ -124,6 +124,7 @@ class PassingLook:
         """Return a function that looks at a chunk, then finishes it."""
 
         def look_and_finish(chunk: Chunk) -> Items:
+            """Look at some records of a chunk, and finish it."""
             some = np.unique(np.linspace(0, chunk.file.size - 1, _SOME).astype(np.int64))
             if chunk.file.size:
                 labels = {name: values[some] for name, values in _labels(chunk.batch).items()}

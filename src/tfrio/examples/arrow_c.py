@@ -192,10 +192,14 @@ def stream_capsule(kind: TypeNode, arrays: Iterator[ArrayNode]) -> Any:
     state: dict[str, Any] = {"error": None}
 
     def get_schema(_: Any, out: Any) -> int:
+        """Hand out the type of the batches."""
         return _told(state, lambda: _fill_schema(out.contents, kind))
 
     def get_next(_: Any, out: Any) -> int:
+        """Hand out the next batch, a released one at the end."""
+
         def step() -> None:
+            """Fill the struct that the consumer gave."""
             node = next(arrays, None)
             if node is None:
                 out.contents.release = _ReleaseArray()
@@ -205,6 +209,7 @@ def stream_capsule(kind: TypeNode, arrays: Iterator[ArrayNode]) -> Any:
         return _told(state, step)
 
     def get_error(_: Any) -> int | None:
+        """Return the address of the text of the last error."""
         text = state["error"]
         return None if text is None else ctypes.cast(text, ctypes.c_void_p).value
 

@@ -214,6 +214,7 @@ def filter_examples(
     rows = read(files, features=features)
 
     def keep(_payload: bytes) -> bool:
+        """Test the next row: rows come in the order of payloads."""
         return test(next(rows))
 
     return merge(

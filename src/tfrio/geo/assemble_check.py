@@ -120,7 +120,7 @@ def orientations(shape: tuple[int, int]) -> dict[str, Callable[[NDArray[Any]], N
     height, width = shape
 
     def transposed(planes: NDArray[Any]) -> NDArray[Any]:
-        # What was written column by column, read as if row by row.
+        """Return what was written column by column, read as if row by row."""
         return np.swapaxes(planes.reshape(len(planes), width, height), 1, 2)
 
     return {

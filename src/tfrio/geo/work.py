@@ -217,6 +217,7 @@ def worker(job: Job) -> Iterator[Callable[[Unit], Rendered]]:
         encoder = Encoder(job.recipe, _stored(job).shape)
 
         def render(unit: Unit) -> Rendered:
+            """Read the patches of a unit and pack them."""
             done = Rendered(unit.shard)
             with _packed(job, done) as take:
                 for batch in unit.batches:
@@ -290,6 +291,7 @@ def masked_counts(job: Job) -> Iterator[Callable[[Unit], list[tuple[int, int]]]]
     with contextlib.closing(reader):
 
         def count(unit: Unit) -> list[tuple[int, int]]:
+            """Count the masked pixels of each patch of a unit."""
             found = []
             for batch in unit.batches:
                 window = batch.window
