@@ -280,3 +280,16 @@ def test_columns_of_every_type_come_back(tmp_path: Path, array: pa.Array, back: 
     assert found["v"].to_pylist() == (array.to_pylist() if back is None else back)
     if pa.types.is_temporal(array.type):
         assert found["v"].type == (array.type if array.type != pa.time32("s") else pa.time32("ms"))
+
+
+def test_times_that_float32_rounded_are_told(tmp_path: Path) -> None:
+    with tfrio.Writer(tmp_path / "a.tfrecord") as writer:
+        for i in range(2):
+            writer.write({"ms": np.float32(1715953559123 + i), "day": np.float32(19860 + i)})
+    path, out = tmp_path / "a.tfrecord", tmp_path / "a.parquet"
+    with pytest.warns(tfrio.TfrioWarning, match="'ms' is stored as float32, .* every 131,072th"):
+        import_table(path, out, types={"ms": "timestamp[ms]", "day": "date32"}, batch_size=1)
+    assert pq.read_table(out)["day"].to_pylist() == [dt.date(2024, 5, 17), dt.date(2024, 5, 18)]
+    with pytest.warns(tfrio.TfrioWarning, match=r"dtype='native'"):
+        import_table(path, tmp_path / "b.parquet", dates={"ms": "ms"})
+    import_table(path, tmp_path / "c.parquet", types={"day": "timestamp[s]"})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tfrio.errors import SchemaError, UsageError, require
+from tfrio.errors import SchemaError, UsageError, require, warn_user
 from tfrio.tables.arrow import arrow_schema, leaf, record_batches, with_leaf
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Conversion", "plan_conversions"]
 
 _EPOCH = {"s": "timestamp[s]", "ms": "timestamp[ms]"}
+_FLOAT_WHOLE = 1 << 24  # up to here float32 holds every whole number
 # Whole numbers of these types survive float32, so a column stored as float goes back into them.
 _SMALL = ("int8", "int16", "uint8", "uint16")
 _CLOCK = ("%H", "%I", "%M", "%S", "%T", "%s")
@@ -30,11 +32,13 @@ class Conversion:
         schema: ``pyarrow.Schema`` after conversion.
         formats: ``strptime`` format of the columns that are parsed.
         path: The source, for errors.
+        told: Columns of which something was told already.
     """
 
     schema: Any
     formats: Mapping[str, str]
     path: str
+    told: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> list[str]:
@@ -55,12 +59,13 @@ class Conversion:
             SchemaError: A value does not fit its type.
         """
         pa = require("pyarrow", extra="table")
+        require("pyarrow.compute", extra="table")  # pyarrow alone has no pa.compute
         arrays = []
-        for field, array in zip(self.schema, batch.columns, strict=True):
+        for column, array in zip(self.schema, batch.columns, strict=True):
             try:
-                arrays.append(self._column(pa, field, array))
+                arrays.append(self._column(pa, column, array))
             except pa.ArrowException as error:
-                raise self._located(pa, field, array, first, error) from error
+                raise self._located(pa, column, array, first, error) from error
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _column(self, pa: Any, field: Any, array: Any) -> Any:
@@ -77,8 +82,23 @@ class Conversion:
             dated = pa.compute.binary_join_element_wise("1970-01-01T", array, "")
             return dated.cast(pa.timestamp(field.type.unit)).cast(field.type)
         if pa.types.is_floating(array.type) and pa.types.is_temporal(field.type):
-            array = array.cast(pa.int64())
+            self._tell_rounded(pa, field, array)
+            array = array.cast(pa.int32() if field.type.bit_width == 32 else pa.int64())
         return array.cast(field.type)
+
+    def _tell_rounded(self, pa: Any, field: Any, array: Any) -> None:
+        """Warn once a column where float32, as stored, keeps no single units of time."""
+        bounds = pa.compute.min_max(array).as_py()
+        largest = max(abs(bounds["min"] or 0.0), abs(bounds["max"] or 0.0))
+        if largest <= _FLOAT_WHOLE or field.name in self.told:
+            return
+        self.told.add(field.name)
+        step = math.ulp(largest) * 2**29  # float64 has 29 bits more than float32
+        warn_user(
+            f"{self.path}: column '{field.name}' is stored as float32, which keeps only every "
+            f"{step:,.0f}th unit of {field.type} at this size, so its times are rounded; store it "
+            "as int64 (dtype='native') or as text"
+        )
 
     def _located(self, pa: Any, field: Any, array: Any, first: int, error: Exception) -> Exception:
         """Return the error with the first row that raises it."""
@@ -136,11 +156,11 @@ def plan_conversions(
     open_text = [f.name for f in base if _is_bytes(pa, leaf(f.type)) and f.name not in asked]
     text = set(open_text) - _not_text(pa, files, schema, open_text, rows)
     fields = []
-    for field in base:
-        kind = asked.get(field.name) or _restored(pa, field.type, noted.get(field.name))
+    for column in base:
+        kind = asked.get(column.name) or _restored(pa, column.type, noted.get(column.name))
         if kind is None:
-            kind = with_leaf(field.type, pa.string()) if field.name in text else field.type
-        fields.append(pa.field(field.name, kind))
+            kind = with_leaf(column.type, pa.string()) if column.name in text else column.type
+        fields.append(pa.field(column.name, kind))
     formats = {n: f for n, f in (dates or {}).items() if f != "iso" and f not in _EPOCH}
     return Conversion(pa.schema(fields), formats, files[0] if len(files) == 1 else "records")
 
