@@ -181,3 +181,9 @@ def test_a_state_beyond_the_data_is_refused(numbered, workers):
 def test_rows_cannot_be_loaded(numbered):
     with pytest.raises(UsageError, match="batch_size"):
         loader(numbered["plain"], data={"batch_size": None})
+
+
+@pytest.mark.parametrize("wrong", [{"workers": -1}, {"workers": "2"}, {"prefetch_factor": 0}])
+def test_counts_of_a_loader_are_checked(numbered, wrong):
+    with pytest.raises(UsageError, match=r"must be a whole number|whole number"):
+        loader(numbered["plain"], **wrong)

@@ -87,7 +87,7 @@ def test_start_methods_and_set_epoch_with_persistent_workers(numbered, context):
 def test_options_that_make_no_sense_are_refused(numbered, options):
     with pytest.raises(UsageError, match=f"{next(iter(options))} must be"):
         dataset(numbered["plain"], **options)
-    with pytest.raises(UsageError, match="epochs count from 0, got -1"):
+    with pytest.raises(UsageError, match="epoch must be a whole number of at least 0, got -1"):
         dataset(numbered["plain"]).set_epoch(-1)
 
 
@@ -348,6 +348,14 @@ def test_map_style_under_a_data_loader(numbered, workers):
     assert sorted(ids(loader)) == list(range(TOTAL))
     parts = random_split(data, [82, 21], generator=torch.Generator().manual_seed(1))
     assert sorted(int(row["id"]) for part in parts for row in part) == list(range(TOTAL))
+
+
+@pytest.mark.parametrize("number", [slice(0, 3), [0, 3], 1.5, "a"])
+def test_map_style_takes_whole_numbers(numbered, number):
+    data = TFRecordMapDataset(numbered["plain"], features="id", index="memory")
+    with pytest.raises(UsageError, match=r"whole number, got .*__getitems__"):
+        data[number]
+    assert data[torch.tensor(5)]["id"] == data[np.int64(5)]["id"] == 5
 
 
 def test_map_style_transform_and_pickle(numbered):

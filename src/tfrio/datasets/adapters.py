@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tfrio.datasets import setup
 from tfrio.datasets.items import Maker
 from tfrio.datasets.plan import Picks
 from tfrio.datasets.reader import Reader
+from tfrio.errors import UsageError
 from tfrio.records.damage import DamagePolicy
 
 if TYPE_CHECKING:
@@ -93,9 +95,16 @@ class ArraySource:
 
     def _checked(self, number: int) -> int:
         size = len(self)
+        try:
+            number = operator.index(number)
+        except TypeError as error:
+            raise UsageError(
+                f"a record number is a whole number, got {number!r}. Take several records at once "
+                "with __getitems__([0, 3]), as a DataLoader does"
+            ) from error
         if not -size <= number < size:
             raise IndexError(f"record {number} of {size}")
-        return int(number) % size
+        return number % size
 
     def _reader(self) -> Reader:
         if self._made_reader is None:

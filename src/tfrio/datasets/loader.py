@@ -14,6 +14,7 @@ from tfrio.datasets.state import Progress
 from tfrio.datasets.tensors import BatchGroup, Told
 from tfrio.datasets.transit import forget_blocks
 from tfrio.errors import UsageError
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +50,13 @@ class Loader:
     ) -> None:
         self._token = uuid.uuid4().hex
         if dataset.batch_size is None:
-            raise UsageError("loader() hands out batches: give the dataset a batch_size")
+            raise UsageError(
+                "loader() hands out batches: give the dataset a batch_size. Single rows and "
+                "windows go through DataLoader(dataset, batch_size=None), or torchdata's "
+                "StatefulDataLoader to be resumed"
+            )
+        whole_number(num_workers, "num_workers", least=0)
+        whole_number(prefetch_factor, "prefetch_factor")
         self.dataset = dataset
         self._pin_memory = pin_memory and torch.cuda.is_available()
         self._workers: dict[str, Any] = {}

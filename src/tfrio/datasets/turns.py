@@ -9,6 +9,7 @@ import numpy as np
 
 from tfrio.datasets.state import Progress
 from tfrio.errors import UsageError
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from tfrio.datasets.order import Int64
@@ -48,8 +49,7 @@ class Turns:
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch of the next pass; one that waits to be resumed there still is."""
-        if epoch < 0:
-            raise UsageError(f"epochs count from 0, got {epoch}")
+        epoch = whole_number(epoch, "epoch", least=0)
         view = self._view()
         view[0] = epoch
         view[1] += 1
