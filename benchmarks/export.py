@@ -1,6 +1,6 @@
 """Time the export of a large raster against a straightforward script and against only reading.
 
-Run: python benchmarks/export.py [--side 10240] [--folder /tmp/bench] [--only deflate]
+Run: python -m benchmarks.export [--side 10240] [--folder /tmp/bench] [--only deflate]
 
 Each case runs in a process of its own and reports seconds and peak memory. The script it is
 measured against is what one writes with rasterio and protobuf in an afternoon: a window per patch,
@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import resource
 import shutil
 import struct
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks import apart
 
 BANDS = 4
 PATCH = 256
@@ -177,7 +174,7 @@ def pixels_script(source: Path, _: int, out: Path, count: int = 50_000) -> None:
                 file.write(part + struct.pack("<I", mask))
 
 
-CASES: dict[str, Callable[[Path, int, Path], None]] = {
+CASES: dict[str, apart.Case] = {
     "read": lambda source, side, _: read_only(source, side),
     "read upper": lambda source, side, _: read_only(source, side, 0),
     "read lower": lambda source, side, _: read_only(source, side, 1),
@@ -198,25 +195,6 @@ CASES: dict[str, Callable[[Path, int, Path], None]] = {
 }
 
 
-def run_case(name: str, source: Path, side: int) -> None:
-    """Run one case in this process and print seconds and megabytes; imports do not count."""
-    import rasterio  # noqa: F401
-
-    import tfrio.geo.export  # noqa: F401
-
-    with tempfile.TemporaryDirectory(dir=source.parent) as folder:
-        started = time.perf_counter()
-        CASES[name](source, side, Path(folder))
-        seconds = time.perf_counter() - started
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    row = {
-        "seconds": seconds,
-        "cpu": used.ru_utime + used.ru_stime,
-        "peak_mb": used.ru_maxrss / 1024,
-    }
-    print(json.dumps(row))
-
-
 def measure(*cases: str, source: Path, side: int, repeat: int = 1) -> float:
     """Run cases at the same time, each in its own process; return seconds of the slowest.
 
@@ -226,23 +204,11 @@ def measure(*cases: str, source: Path, side: int, repeat: int = 1) -> float:
 
 
 def _once(cases: tuple[str, ...], source: Path, side: int) -> float:
-    common = ["--side", str(side), "--source", str(source)]
-    running = [
-        subprocess.Popen(
-            [sys.executable, __file__, "--case", case, *common], stdout=subprocess.PIPE, text=True
-        )
-        for case in cases
-    ]
-    slowest = 0.0
-    for case, process in zip(cases, running, strict=True):
-        text, _ = process.communicate()
-        if process.returncode:
-            raise SystemExit(f"{case} failed")
-        row = json.loads(text.splitlines()[-1])
+    rows = apart.measure("benchmarks.export", cases, source, side)
+    for case, row in zip(cases, rows, strict=True):
         times = f"{row['seconds']:7.2f} s   processor {row['cpu']:7.2f} s"
         print(f"  {case:14s} {times}   peak {row['peak_mb']:5.0f} MB", flush=True)
-        slowest = max(slowest, float(row["seconds"]))
-    return slowest
+    return max(row["seconds"] for row in rows)
 
 
 def compare(source: Path, side: int) -> None:
@@ -290,7 +256,11 @@ def main() -> None:
     parser.add_argument("--case")
     given = parser.parse_args()
     if given.case:
-        run_case(given.case, given.source, given.side)
+        import rasterio  # noqa: F401 - imports do not count
+
+        import tfrio.geo.export  # noqa: F401
+
+        apart.run_case(CASES[given.case], given.source, given.side)
         return
     folder = given.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Time bringing predictions back to a map against writing the same windows with rasterio alone.
 
-Run: python benchmarks/import.py [--side 10240] [--repeat 3] [--only none] [--folder /tmp/bench]
+Run: python -m benchmarks.import [--side 10240] [--repeat 3] [--only none] [--folder /tmp/bench]
 
 The predictions are float32 patches of 256 x 256 pixels with margins of none, in plain TFRecord.
 Each case runs in a process of its own and reports seconds, processor time and peak memory. Cases
@@ -15,20 +15,17 @@ threads can gain at all on this machine is measured too, with nothing but zlib.
 from __future__ import annotations
 
 import argparse
-import json
-import resource
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks import apart
 
 PATCH = 256
 TILES = 16
@@ -122,14 +119,11 @@ def zlib_alone(_: Path, side: int, __: Path, ___: str, workers: int) -> None:
         list(pool.map(lambda number: zlib.compress(blocks[number % TILES], 6), range(count)))
 
 
-Case = Callable[[Path, int, Path], None]
-
-
-def case(function: Callable[..., None], compress: str, workers: int) -> Case:
+def case(function: Callable[..., None], compress: str, workers: int) -> apart.Case:
     return lambda source, side, out: function(source, side, out, compress, workers)
 
 
-CASES: dict[str, Case] = {
+CASES: dict[str, apart.Case] = {
     "read only": read_only,
     "rasterio none": case(rasterio_alone, "none", 1),
     "ours none": case(ours, "none", 1),
@@ -143,28 +137,6 @@ CASES: dict[str, Case] = {
 }
 
 
-def run_case(name: str, source: Path, side: int) -> None:
-    """Run one case in this process and print seconds and megabytes."""
-    with tempfile.TemporaryDirectory(dir=source.parent) as folder:
-        started = time.perf_counter()
-        CASES[name](source, side, Path(folder))
-        seconds = time.perf_counter() - started
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = used.ru_utime + used.ru_stime
-    print(json.dumps({"seconds": seconds, "cpu": cpu, "peak_mb": used.ru_maxrss / 1024}))
-
-
-def measure(name: str, source: Path, side: int) -> dict[str, float]:
-    """Run a case in its own process."""
-    arguments = ["--case", name, "--side", str(side), "--source", str(source)]
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    row: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return row
-
-
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:
     return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 
@@ -174,7 +146,7 @@ def measured(names: list[str], source: Path, side: int, repeat: int) -> dict[str
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(repeat):
         for name in names:
-            runs[name].append(measure(name, source, side))
+            runs[name] += apart.measure("benchmarks.import", (name,), source, side)
     rows = {name: medians(found) for name, found in runs.items()}
     for name, row in rows.items():
         seconds = [run["seconds"] for run in runs[name]]
@@ -215,7 +187,7 @@ def main() -> None:
     parser.add_argument("--case")
     given = parser.parse_args()
     if given.case:
-        run_case(given.case, given.source, given.side)
+        apart.run_case(CASES[given.case], given.source, given.side)
         return
     side = given.side // PATCH * PATCH
     folder = given.folder or Path(tempfile.mkdtemp())

@@ -11,6 +11,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import numpy as np
 import tensorflow as tf  # type: ignore[import-not-found]
 
+from benchmarks.peers.readings import readings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -95,12 +97,7 @@ def byte_rows(count: int) -> Any:
 
 
 TASKS = {
-    "read scalars": batches(SCALARS, 8192),
-    "read shuffled": batches(SCALARS, 8192),
-    "read scalars gzip": batches(SCALARS, 8192, "GZIP"),
-    "read patches": batches(PATCHES, 8),
-    "read patches gzip": batches(PATCHES, 8, "GZIP"),
-    "read bytes": batches(BYTES, 64),
+    **readings(batches, SCALARS, PATCHES, BYTES),
     "read sequences": sequences,
     "write scalars": writer(scalar_rows, 20_000),
     "write scalars gzip": writer(scalar_rows, 20_000, "GZIP"),

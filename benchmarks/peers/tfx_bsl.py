@@ -22,6 +22,8 @@ from tfx_bsl.coders.sequence_example_coder import (  # type: ignore[import-not-f
     SequenceExamplesToRecordBatchDecoder,
 )
 
+from benchmarks.peers.readings import readings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -77,12 +79,7 @@ def write_scalars(job: Job) -> int:
 
 
 TASKS = {
-    "read scalars": batches(SCALARS, 8192),
-    "read shuffled": batches(SCALARS, 8192),
-    "read scalars gzip": batches(SCALARS, 8192, "GZIP"),
-    "read patches": batches(PATCHES, 8),
-    "read patches gzip": batches(PATCHES, 8, "GZIP"),
-    "read bytes": batches(BYTES, 64),
+    **readings(batches, SCALARS, PATCHES, BYTES),
     "read sequences": batches(SEQUENCES, 1024),
     "write scalars": write_scalars,
 }
