@@ -268,17 +268,17 @@ void Column::truncate(std::size_t rows) {
   }
 }
 
-std::size_t Column::borrow(std::uint8_t* data, std::size_t size) {
-  if (!has_places()) {
+std::int64_t Column::borrow(std::uint8_t* data, std::size_t size) {
+  if (!has_places() && !is_bytes()) {
     throw std::invalid_argument("feature '" + spec_.name +
-                                "': only a fixed number of numbers per record has a place of its"
-                                " own in an output array");
+                                "': only bytes and a fixed number of numbers per record can be"
+                                " written into an output array");
   }
   if (!arrays_.present.empty()) {
     throw std::invalid_argument("take() the rows gathered so far before setting an output array");
   }
   arrays_.values.borrow(data, size);
-  return size / fixed_size();
+  return is_bytes() ? INT64_MAX : static_cast<std::int64_t>(size / fixed_size());
 }
 
 ColumnArrays Column::take() {

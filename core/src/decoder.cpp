@@ -224,24 +224,41 @@ bool ExampleDecoder::copy_runs(Bytes payload, Fault& fault) {
   return false;
 }
 
+/// Call `add(most)`, which adds records, up to `most` of them at once, until it is done or an
+/// output array is full; then return true.
+template <class Add>
+bool ExampleDecoder::until_full(Add add) {
+  for (const std::int64_t at_once : {INT64_MAX, std::int64_t{1}}) {
+    try {
+      add(at_once);
+      return false;
+    } catch (const OutputFull&) {
+      roll_back();  // of several records at once the first may fit
+    }
+  }
+  return true;
+}
+
 Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions& options) {
   const Guard guard(*this);
   Progress progress;
   std::size_t offset = start;
   const std::int64_t most = room(options.max_records);
-  while (progress.records < most) {
-    const Bytes rest = data.subspan(offset);
-    if (const std::size_t n =
-            add_predicted(rest, most - progress.records, options.verify_payload)) {
-      progress.records += static_cast<std::int64_t>(n);
-      offset += n * (static_cast<std::size_t>(load64(rest.data())) + kFrameSize);
-      continue;
+  until_full([&](std::int64_t at_once) {
+    while (progress.records < most) {
+      const Bytes rest = data.subspan(offset);
+      if (const std::size_t n = add_predicted(rest, std::min(most - progress.records, at_once),
+                                              options.verify_payload)) {
+        progress.records += static_cast<std::int64_t>(n);
+        offset += n * (static_cast<std::size_t>(load64(rest.data())) + kFrameSize);
+        continue;
+      }
+      const std::size_t size = add_record(data, offset, options, progress.fault);
+      if (size == 0) break;
+      offset += size;
+      ++progress.records;
     }
-    const std::size_t size = add_record(data, offset, options, progress.fault);
-    if (size == 0) break;
-    offset += size;
-    ++progress.records;
-  }
+  });
   progress.consumed = static_cast<std::int64_t>(offset - start);
   progress.fault.record = progress.records;
   progress.fault.offset = static_cast<std::int64_t>(offset);
@@ -253,16 +270,18 @@ Progress ExampleDecoder::feed_spans(Bytes data, std::span<const Span> spans,
   const Guard guard(*this);
   Progress progress;
   const std::int64_t most = std::min(room(max_records), std::ssize(spans));
-  for (; progress.records < most; ++progress.records) {
-    const Span span = spans[static_cast<std::size_t>(progress.records)];
-    const Bytes payload =
-        data.subspan(static_cast<std::size_t>(span.offset), static_cast<std::size_t>(span.length));
-    if (!add_span(payload, progress.fault)) {
-      progress.fault.record = progress.records;
-      progress.fault.offset = span.offset - static_cast<std::int64_t>(kHeaderSize);
-      break;
+  until_full([&](std::int64_t) {
+    for (; progress.records < most; ++progress.records) {
+      const Span span = spans[static_cast<std::size_t>(progress.records)];
+      const Bytes payload = data.subspan(static_cast<std::size_t>(span.offset),
+                                         static_cast<std::size_t>(span.length));
+      if (!add_span(payload, progress.fault)) {
+        progress.fault.record = progress.records;
+        progress.fault.offset = span.offset - static_cast<std::int64_t>(kHeaderSize);
+        break;
+      }
     }
-  }
+  });
   progress.consumed = progress.records;
   return progress;
 }
@@ -321,23 +340,26 @@ Progress ExampleDecoder::feed_at(std::span<const Bytes> buffers,
   Progress progress;
   const std::int64_t most = std::min(room(-1), std::ssize(starts));
   std::size_t asked = 0, size = kReach;
-  while (progress.records < most) {
-    const auto k = static_cast<std::size_t>(progress.records);
-    const std::size_t soon = std::min(k + kAhead, places.size());
-    prefetch(std::exchange(asked, soon), soon, std::min(size, kReach),
-             [&](std::size_t i) { return places.rest(i); });
-    const Bytes rest = places.rest(k);
-    std::size_t n = add_scattered(places, k, static_cast<std::size_t>(most) - k, verify);
-    if (n == 0) {
-      const Bytes data = buffers[static_cast<std::size_t>(which[k])];
-      if (add_record(data, data.size() - rest.size(), options, progress.fault) == 0) break;
-      n = 1;
+  const bool full = until_full([&](std::int64_t at_once) {
+    while (progress.records < most) {
+      const auto k = static_cast<std::size_t>(progress.records);
+      const std::size_t soon = std::min(k + kAhead, places.size());
+      prefetch(std::exchange(asked, soon), soon, std::min(size, kReach),
+               [&](std::size_t i) { return places.rest(i); });
+      const Bytes rest = places.rest(k);
+      const auto limit = static_cast<std::size_t>(std::min(most - progress.records, at_once));
+      std::size_t n = add_scattered(places, k, limit, verify);
+      if (n == 0) {
+        const Bytes data = buffers[static_cast<std::size_t>(which[k])];
+        if (add_record(data, data.size() - rest.size(), options, progress.fault) == 0) break;
+        n = 1;
+      }
+      progress.records += static_cast<std::int64_t>(n);
+      size = static_cast<std::size_t>(load64(rest.data())) + kFrameSize;
     }
-    progress.records += static_cast<std::int64_t>(n);
-    size = static_cast<std::size_t>(load64(rest.data())) + kFrameSize;
-  }
+  });
   progress.consumed = progress.records;
-  if (progress.records < most) {
+  if (progress.records < most && !full) {
     if (!progress.fault) {  // the place is the very end of its buffer, or outside
       progress.fault.code = FaultCode::header_cut;
       progress.fault.expected = kHeaderSize;
@@ -352,8 +374,12 @@ void ExampleDecoder::set_output(std::size_t i, std::uint8_t* data, std::size_t s
   if (rows_ > 0) {
     throw std::invalid_argument("take() the rows gathered so far before setting an output array");
   }
-  const std::size_t rows = columns_.at(i).borrow(data, size);
-  capacity_ = std::min(capacity_, static_cast<std::int64_t>(rows));
+  capacity_ = std::min(capacity_, columns_.at(i).borrow(data, size));
+}
+
+bool ExampleDecoder::writes_bytes_out() const {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [](const Column& c) { return c.is_bytes() && c.borrowed(); });
 }
 
 void ExampleDecoder::forget() {

@@ -111,7 +111,7 @@ Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions&
                               unsigned threads) {
   const std::size_t worth = (data.size() - start) / kLeastBytes;
   const std::size_t most = std::min<std::size_t>(threads, worth);
-  if (most < 2) return feed(data, start, options);
+  if (most < 2 || writes_bytes_out()) return feed(data, start, options);
   Buffer<Span> spans;
   Progress all = scan(data, start, {room(options.max_records), false, options.final}, spans);
   if (spans.size() < most) return feed(data, start, options);
@@ -138,7 +138,7 @@ Progress ExampleDecoder::feed_at(std::span<const Bytes> buffers,
                                  unsigned threads) {
   const auto n = static_cast<std::size_t>(std::min(room(-1), std::ssize(starts)));
   const std::size_t most = std::min<std::size_t>(threads, n / kLeastRecords);
-  if (most < 2) return feed_at(buffers, which, starts, verify);
+  if (most < 2 || writes_bytes_out()) return feed_at(buffers, which, starts, verify);
   std::vector<Part> parts;
   for (std::size_t i = 0; i < most; ++i) {
     parts.push_back({n * i / most, n * (i + 1) / most, {}, nullptr});

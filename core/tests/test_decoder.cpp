@@ -216,6 +216,21 @@ TEST(outputs_are_written_in_place_and_stop_when_full) {
   CHECK_EQUAL(decoder.feed(data, static_cast<std::size_t>(progress.consumed), {}).records, 6);
 }
 
+TEST(bytes_are_written_in_place_until_one_does_not_fit) {
+  const Payload good = check::unhex("0a100a0e0a017312090a070a056162636465");
+  const Payload data = check::framed(std::vector<Payload>(100, good));
+  ExampleDecoder decoder({{"s", Kind::bytes, 1, Place::context}}, {});
+  std::uint8_t out[84] = {};
+  out[80] = 7;
+  decoder.set_output(0, out, sizeof out);
+  const Progress progress = decoder.feed(data, 0, {}, 2);
+  CHECK_EQUAL(progress.records, 16);
+  CHECK(!progress.fault);
+  CHECK_EQUAL(out[79], 'e');
+  CHECK_EQUAL(decoder.take()[0].byte_offsets[16], 80);
+  CHECK_EQUAL(decoder.feed(data, static_cast<std::size_t>(progress.consumed), {}).records, 84);
+}
+
 /// Enough records of two layouts for several threads, with every column form.
 Payload many_records(std::size_t n) {
   const Payload x = check::unhex("0a0c0a0a0a017812051a030a0105");

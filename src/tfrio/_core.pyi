@@ -210,7 +210,7 @@ class ExampleDecoder:
 
     def set_output(self, i: int, array: numpy.typing.NDArray[Any]) -> None:
         """
-        Write feature i, a fixed number of numbers, into `array` until the next take().
+        Write feature i, bytes (uint8) or a fixed number of numbers, into `array` until the next take().
         """
 
     def take(self) -> list[Column]:

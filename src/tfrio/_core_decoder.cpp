@@ -84,6 +84,11 @@ Feed feed_at(PyDecoder& self, nb::sequence buffers, const Int32s& which, const I
       self.decoder->feed_at(bytes, files, {starts.data(), starts.shape(0)}, verify, threads));
 }
 
+nb::dlpack::dtype type_of(Kind kind) {
+  if (kind == Kind::int64s) return nb::dtype<std::int64_t>();
+  return kind == Kind::floats ? nb::dtype<float>() : nb::dtype<std::uint8_t>();
+}
+
 void set_output(PyDecoder& self, std::size_t i, nb::object output) {
   const InUse lock(self.in_use);
   Writable array;  // never a converted copy, which nobody would see
@@ -92,11 +97,10 @@ void set_output(PyDecoder& self, std::size_t i, nb::object output) {
   }
   if (i >= self.decoder->size()) throw nb::index_error("there is no such feature");
   const Kind kind = self.decoder->column(i).spec().kind;
-  const nb::dlpack::dtype wanted =
-      kind == Kind::int64s ? nb::dtype<std::int64_t>() : nb::dtype<float>();
-  if (array.dtype() != wanted) {
-    throw nb::type_error(kind == Kind::int64s ? "the output array must be int64"
-                                              : "the output array must be float32");
+  if (array.dtype() != type_of(kind)) {
+    throw nb::type_error(kind == Kind::int64s   ? "the output array must be int64"
+                         : kind == Kind::floats ? "the output array must be float32"
+                                                : "the output array must be uint8");
   }
   self.decoder->set_output(i, static_cast<std::uint8_t*>(array.data()), array.nbytes());
   self.outputs[i] = std::move(output);
@@ -207,7 +211,8 @@ void bind_decoder(nb::module_& module) {
            "buffers[which[k]].")
       .def("set_output", set_output, "i"_a, "array"_a,
            nb::sig("def set_output(self, i: int, array: numpy.typing.NDArray[typing.Any]) -> None"),
-           "Write feature i, a fixed number of numbers, into `array` until the next take().")
+           "Write feature i, bytes (uint8) or a fixed number of numbers, into `array` until the "
+           "next take().")
       .def("take", take, "Return the columns gathered, in the order of the features; start anew.")
       .def_prop_ro(
           "rows", [](const PyDecoder& self) { return self.decoder->rows(); },

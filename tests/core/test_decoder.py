@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.core.columns import decode, rows
 from tests.core.payloads import field, varint
 from tfrio import _core
+from tfrio.examples.encode import encode_example
 
 SEED = 20_261_129
 
@@ -108,13 +109,46 @@ def test_a_short_batch_fills_a_part_of_its_output() -> None:
     assert out.tolist() == [10, 20, 30, 0, 0]
 
 
+@pytest.mark.parametrize("sizes", [[3] * 150, [5, 0, 700, 2, 9000, 1, 0, 40] * 20, [10_000] * 5])
+@pytest.mark.parametrize("room", [0, 1, 100, 443, 20_001])
+@pytest.mark.parametrize("way", ["feed", "at", "spans"])
+def test_bytes_go_into_an_output_until_one_does_not_fit(way, room, sizes) -> None:
+    names = [bytes([k % 251]) * size for k, size in enumerate(sizes)]
+    data = _core.frame([encode_example({"n": name, "id": k}) for k, name in enumerate(names)])
+    spans = _core.scan(data).spans
+    decoder = _core.ExampleDecoder([(b"n", 1, 1, 0), (b"id", 3, 1, 0)])
+    done = 0
+    while done < len(names):
+        out = np.full(room, 255, np.uint8)
+        decoder.set_output(0, out)
+        starts = spans[done:, 0] - 12
+        if way == "feed":
+            feed = decoder.feed(data, int(starts[0]), threads=2)
+        elif way == "at":
+            feed = decoder.feed_at([data], np.zeros(starts.size, np.int32), starts, threads=2)
+        else:
+            feed = decoder.feed_spans(data, spans[done:])
+        fits = int((np.cumsum(sizes[done:]) <= room).sum())
+        assert (feed.records, feed.fault, decoder.rows) == (fits, None, fits)
+        column, ids = decoder.take()
+        assert ids.values.tolist() == list(range(done, done + fits))
+        assert column.values.tobytes() == b"".join(names[done : done + fits])
+        assert np.diff(column.byte_offsets).tolist() == sizes[done : done + fits]
+        assert not fits or not column.values.size or np.shares_memory(column.values, out)
+        done += fits
+        if not fits:
+            assert sizes[done] > room
+            done += 1
+
+
 @pytest.mark.parametrize(
     ("feature_spec", "array", "error"),
     [
         ((b"v", 2, 1, 0), np.zeros(3, np.float64), TypeError),
         ((b"v", 2, 1, 0), np.zeros((3, 2), np.float32)[:, :1], TypeError),
         ((b"v", 2, -1, 0), np.zeros(3, np.float32), ValueError),
-        ((b"v", 1, 1, 0), np.zeros(3, np.float32), ValueError),
+        ((b"v", 1, 1, 0), np.zeros(3, np.float32), TypeError),
+        ((b"v", 3, -1, 0), np.zeros(3, np.int64), ValueError),
     ],
 )
 def test_outputs_that_cannot_be(feature_spec: object, array: object, error: type) -> None:

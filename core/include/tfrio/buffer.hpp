@@ -13,6 +13,9 @@
 
 namespace tfrio {
 
+/// Thrown where borrowed memory has no room for more values.
+struct OutputFull {};
+
 /// A vector of trivially copyable values for output: growing moves pages instead of copying where
 /// the system can, new room is not zeroed, and `release` hands the memory to whoever gives it back
 /// with memory::release. Throws std::bad_alloc when memory runs out.
@@ -93,7 +96,8 @@ class Buffer {
  private:
   void grow(std::size_t more) {
     constexpr std::size_t kMost = SIZE_MAX / 2 / sizeof(T);
-    if (borrowed_ || more > kMost - size_) throw std::bad_alloc();
+    if (borrowed_) throw OutputFull();
+    if (more > kMost - size_) throw std::bad_alloc();
     std::size_t bytes = std::max({size_ + more, capacity_ + capacity_ / 2, kLeast}) * sizeof(T);
     void* data = memory::enlarge(data_, size_ * sizeof(T), bytes);
     if (data == nullptr) throw std::bad_alloc();

@@ -112,9 +112,10 @@ class Column {
   /// Keep only the first `rows` rows.
   void truncate(std::size_t rows);
 
-  /// Write the values into `data` from now on; only for a fixed number of numbers, before the
-  /// first row. Return how many rows fit.
-  std::size_t borrow(std::uint8_t* data, std::size_t size);
+  /// Write the values into `data` from now on; only for a fixed number of numbers, or bytes, before
+  /// the first row. Return how many rows fit; of bytes nobody knows: a row too many throws
+  /// OutputFull, and leaves parts behind.
+  std::int64_t borrow(std::uint8_t* data, std::size_t size);
   bool borrowed() const { return arrays_.values.borrowed(); }
 
   /// Return whether rows have a place of their own that is known beforehand.

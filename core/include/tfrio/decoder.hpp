@@ -48,9 +48,10 @@ class ExampleDecoder {
   /// Number of rows gathered since the last take().
   std::int64_t rows() const { return rows_; }
 
-  /// Write feature `i`, a fixed number of numbers in an Example or a context, straight into the
-  /// `size` bytes at `data` until the next take(). Feeding stops when an output is full. Throws
-  /// std::invalid_argument for another kind of feature, or where rows are waiting already.
+  /// Write feature `i`, bytes or a fixed number of numbers in an Example or a context, straight
+  /// into the `size` bytes at `data` until the next take(). Feeding stops before a record that does
+  /// not fit an output. Throws std::invalid_argument for another kind of feature, or where rows are
+  /// waiting already.
   void set_output(std::size_t i, std::uint8_t* data, std::size_t size);
 
   /// Hand over the columns, in the order of the features; the decoder is empty afterwards.
@@ -103,6 +104,9 @@ class ExampleDecoder {
   void find_runs(Bytes payload);
   bool copy_runs(Bytes payload, Fault& fault);
   void roll_back();
+  template <class Add>
+  bool until_full(Add add);
+  bool writes_bytes_out() const;
   std::int64_t room(std::int64_t max_records) const;
   static Progress stopped(std::vector<Part>& parts, std::size_t done, std::size_t consumed);
   ExampleDecoder& helper(std::size_t i);
