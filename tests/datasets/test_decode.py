@@ -6,12 +6,50 @@ import gzip
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.datasets.conftest import flipped, ids, write_numbered
 from tests.datasets.test_arrays import dataset
 from tfrio.errors import CorruptRecordError, TfrioWarning
+from tfrio.examples.writer import Writer
+from tfrio.records.access import RecordFile
 from tfrio.records.shards import expand
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_memory_given_changes_nothing(tmp_path, shuffle, most):
+    """Also where strings overflow it, and damaged records are left out before and after."""
+    names = [bytes([n]) * (n * n % 977 if n > 20 else 1) for n in range(100)]
+    with Writer(tmp_path / "a") as writer:
+        for n, name in enumerate(names):
+            writer.write({"id": n, "name": name, "x": np.float32([n, n])})
+    data = bytearray((tmp_path / "a").read_bytes())
+    for n in (3, 70):
+        data[RecordFile(tmp_path / "a", index="memory").offset(n) + 20] ^= 1
+    (tmp_path / "a").write_bytes(data)
+    lent = []
+
+    def room(size):
+        lent.append(np.full(max(size, most), 7, np.uint8))
+        return lent[-1]
+
+    made = []
+    for give in (None, room):
+        made.append([])
+        ds = dataset([tmp_path / "a"], errors="skip", batch_size=9, shuffle=shuffle, threads=0)
+        ds._reader().room = give
+        with pytest.warns(TfrioWarning, match="left out 2 damaged records"):
+            batches = list(ds)
+        for batch in batches:
+            columns = batch["id"].ravel().tolist(), batch["name"], batch["x"].tolist()
+            made[-1] += zip(*columns, strict=True)
+    assert made[0] == made[1]
+    assert {n: name for n, name, _ in made[1]} == {
+        n: name for n, name in enumerate(names) if n not in (3, 70)
+    }
+    assert lent
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

@@ -13,6 +13,7 @@ import torch
 from tests.datasets.conftest import ids, write_numbered
 from tfrio.datasets import transit
 from tfrio.examples.columns import BytesColumn
+from tfrio.examples.writer import Writer
 from tfrio.torch import TensorBatch, TFRecordDataset
 
 pytestmark = [
@@ -95,6 +96,85 @@ def test_a_forked_child_releases_nothing(sender):
     check(got, 5)
 
 
+def decoded(size=1000):
+    """Return entries of which two were decoded into a room, and that room."""
+    memory = transit.room(size)
+    memory[:12] = np.frombuffer(b"left out.abc", np.uint8)
+    numbers = memory[64 : 64 + 80].view(np.float32)
+    numbers[:] = np.arange(20)
+    column = BytesColumn(memory, np.array([0, 9, 9, 12]))[1:]
+    return {"s": column, "t": torch.from_numpy(numbers).view(4, 5), "z": torch.arange(9)}, memory
+
+
+def check_decoded(got):
+    assert list(got) == ["s", "t", "z"]
+    assert got["s"] == [b"", b"abc"]
+    assert torch.equal(got["t"], torch.arange(20.0).view(4, 5))
+    assert got["z"].tolist() == list(range(9))
+
+
+def test_what_was_decoded_into_a_block_stays_there(sender):
+    for _ in range(5):
+        made, memory = decoded()
+        got = transit.unpack(transit.pack(made))
+        check_decoded(got)
+        assert got["t"].data_ptr() == memory.ctypes.data + 64
+        memory[64:68] = 0  # nothing was copied
+        assert got["t"][0, 0] == 0
+        del made, memory, got
+    assert len(sender._blocks) == 1
+
+
+def test_a_room_is_not_used_again_before_both_sides_let_go(sender):
+    made, memory = decoded()
+    got = transit.unpack(transit.pack(made))
+    del got
+    other, _ = decoded()
+    assert len(sender._blocks) == 2
+    del made, memory, other, _
+    assert transit.room(1000) is not None
+    assert len(sender._blocks) == 2
+
+
+def test_a_room_that_is_never_sent_is_free_again(sender):
+    for _ in range(3):
+        assert transit.room(1000).size >= 1000
+    assert len(sender._blocks) == 1
+    assert transit.room(100) is None
+
+
+def test_two_batches_in_one_room_share_no_block(sender):
+    made, memory = decoded()
+    second = {"t": torch.from_numpy(memory[200:520].view(np.float32))}
+    second["t"][:] = 5
+    got = transit.unpack(transit.pack(made))
+    other = transit.unpack(transit.pack(second))
+    assert len(sender._blocks) == 2
+    del got, made, memory, second
+    for _ in range(3):
+        check(send(4), 4)
+    assert (other["t"] == 5).all()
+
+
+def test_large_entries_from_elsewhere_get_a_block_of_their_own(sender):
+    made, memory = decoded()
+    made["z"] = torch.arange(9 + memory.size)
+    got = transit.unpack(transit.pack(made))
+    assert torch.equal(got["z"], made["z"])
+    got["z"] = got["z"][:9]
+    check_decoded(got)
+    assert got["t"].data_ptr() == memory.ctypes.data + 64
+    assert len(sender._blocks) == 2
+
+
+def test_scattered_numbers_of_a_room_are_copied(sender):
+    made, _ = decoded()
+    made["t"] = made["t"].T
+    got = transit.unpack(transit.pack(made))
+    assert torch.equal(got["t"], torch.arange(20.0).view(4, 5).T)
+    assert got["s"] == [b"", b"abc"]
+
+
 def test_columns_of_bytes_arrive_as_lists(sender):
     whole = BytesColumn.of([b"left out", b"a", b"", b"ccc", b"left out"])
     assert transit.unpack(transit.pack({"n": whole[1:4]})) == {"n": [b"a", b"", b"ccc"]}
@@ -136,3 +216,22 @@ def test_blocks_from_real_workers(tmp_path, context, persistent):
     assert token not in transit._blocks
     assert held[3]["x"][0].tolist() == [12.0, 12.5]
     assert threading.active_count() < 10
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_strings_of_any_length_come_whole_from_workers(tmp_path, shuffle):
+    sizes = [n * n * 37 % 5000 for n in range(300)]
+    with Writer(tmp_path / "a") as writer:
+        for n, size in enumerate(sizes):
+            writer.write({"id": n, "name": bytes([n % 251]) * size, "x": np.float32([n] * 3)})
+    data = TFRecordDataset(tmp_path / "a", batch_size=7, shuffle=shuffle, seed=3)
+    loader = data.loader(num_workers=2, multiprocessing_context="fork")
+    for _ in range(2):
+        seen = []
+        for batch in loader:
+            assert batch["x"].tolist() == [[n] * 3 for n in batch["id"].ravel().tolist()]
+            for n, name in zip(batch["id"].ravel().tolist(), batch["name"], strict=True):
+                assert name == bytes([n % 251]) * sizes[n]
+                seen.append(n)
+        assert sorted(seen) == list(range(300))
+        assert (seen == list(range(300))) is not shuffle

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tfrio import _core
+from tfrio.datasets.outputs import Outputs
 from tfrio.errors import (
     CompressedDataError,
     CorruptRecordError,
@@ -15,12 +16,14 @@ from tfrio.errors import (
     from_fault,
 )
 from tfrio.examples.convert import make_batch
+from tfrio.examples.engine import Chunk
 from tfrio.examples.layout import Layout, NativeColumn
+from tfrio.examples.merge import join_chunks
 from tfrio.records.damage import Damage, DamagePolicy
 from tfrio.records.mapped import check_maps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,7 +32,10 @@ if TYPE_CHECKING:
     from tfrio.examples.columns import Batch
     from tfrio.examples.schema import Schema
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "Room"]
+
+Room: TypeAlias = "Callable[[int], NDArray[np.uint8] | None]"
+"""Returns memory of at least so many bytes, or None where they are too few to be worth it."""
 
 _SHORT_RUN = 16
 _SAMPLE = 256  # records that tell a shuffled batch from one in order
@@ -61,16 +67,31 @@ class Decoder:
         schema: The features wanted.
         policy: What to do with damaged records.
         verify: Whether payload checksums are checked.
+        mean_size: Mean bytes of a record.
     """
 
-    def __init__(self, schema: Schema, policy: DamagePolicy, *, verify: bool = True) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        policy: DamagePolicy,
+        *,
+        verify: bool = True,
+        mean_size: int = 1,
+    ) -> None:
         self._layout = Layout(schema)
+        self._outputs = Outputs(self._layout, mean_size)
         self._verify = verify
         self._policy = policy
         self._native = _core.ExampleDecoder(self._layout.slots, sequence=schema.sequence)
 
     def decode(
-        self, frames: Frames, files: Sequence[RecordSource], file: NDArray[np.int32], record: Int64
+        self,
+        frames: Frames,
+        files: Sequence[RecordSource],
+        file: NDArray[np.int32],
+        record: Int64,
+        *,
+        room: Room | None = None,
     ) -> tuple[Batch, NDArray[np.bool_] | None]:
         """Decode records in the order given.
 
@@ -79,6 +100,7 @@ class Decoder:
             files: The files they came from, for errors.
             file: File of each record, shape (n,).
             record: Record number within its file, shape (n,).
+            room: Gives memory to decode into.
 
         Returns:
             The batch, and which of the records are in it (None: all), shape (n,).
@@ -92,10 +114,16 @@ class Decoder:
         kept: NDArray[np.bool_] | None = None
         ends = _run_ends(frames, record)
         done = 0
+        parts: list[Chunk] = []
+        if room is not None:
+            self._set_outputs(record.size, room)
         while done < record.size:
             feed = self._feed(frames, done, ends)
             done += feed.records
             if feed.fault is None:
+                if not feed.records:  # the memory is full: the rest goes elsewhere
+                    self._outputs.overflowed()
+                    parts.append(self._taken(Places(files, file, record)))
                 continue
             self._check(frames)
             self._fail(feed.fault, files[file[done]], int(record[done]))
@@ -103,11 +131,23 @@ class Decoder:
             kept[done] = False
             done += 1
         self._check(frames)
-        rows = self._native.rows
-        natives = [NativeColumn.of(column) for column in self._native.take()]
         if kept is not None:
             file, record = file[kept], record[kept]
-        return make_batch(self._layout, natives, rows, Places(files, file, record)), kept
+        whole = join_chunks([*parts, self._taken(Places(files, file, record))])
+        batch = make_batch(self._layout, whole.natives, whole.rows, Places(files, file, record))
+        return batch, kept
+
+    def _set_outputs(self, rows: int, room: Room) -> None:
+        memory = room(self._outputs.size(rows))
+        if memory is not None:
+            for slot, array in self._outputs.cut(memory, rows).items():
+                self._native.set_output(slot, array)
+
+    def _taken(self, places: Places) -> Chunk:
+        """Return the rows decoded since the last time."""
+        rows = self._native.rows
+        natives = [NativeColumn.of(column) for column in self._native.take()]
+        return Chunk(self._layout, natives, rows, places)
 
     def _decode_rest(
         self, frames: Frames, files: Sequence[RecordSource], file: NDArray[np.int32], record: Int64

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tfrio.datasets.decode import Room
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Picks, Plan
     from tfrio.datasets.source import Frames, Sources
@@ -76,6 +77,8 @@ class Reader:
         self._schema = schema
         self._policy = policy
         self._verify = verify
+        self.room: Room | None = None
+        """Gives memory to decode into."""
         self._idle = threading.local()
 
     def chunks(
@@ -133,7 +136,9 @@ class Reader:
     def _work(self, task: _Task) -> Chunk:
         frames = task.frames or self.sources.fetch(task.picks, task.together)
         record = self.sources.numbers(task.picks)
-        batch, kept = self._decoder().decode(frames, self.sources.files, task.picks.file, record)
+        batch, kept = self._decoder().decode(
+            frames, self.sources.files, task.picks.file, record, room=self.room
+        )
         sizes = task.sizes.tolist()
         file, real = task.picks.file, task.picks.real
         rows = sizes
@@ -146,6 +151,11 @@ class Reader:
     def _decoder(self) -> Decoder:
         """Return this thread's decoder."""
         if not hasattr(self._idle, "decoder"):
-            self._idle.decoder = Decoder(self._schema, self._policy, verify=self._verify)
+            self._idle.decoder = Decoder(
+                self._schema,
+                self._policy,
+                verify=self._verify,
+                mean_size=self.sources.mean_size,
+            )
         decoder: Decoder = self._idle.decoder
         return decoder

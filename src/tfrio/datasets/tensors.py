@@ -5,6 +5,7 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 
 from tfrio.datasets.items import Maker
 from tfrio.datasets.transit import pack, unpack
+from tfrio.examples.columns import BytesColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,10 +106,17 @@ class BatchGroup:
         if self._whole is None:
             yield from self._batches
             return
-        cuts = [value.split(list(self._rows)) for value in self._whole.values()]
+        cuts = [_cut(value, self._rows) for value in self._whole.values()]
         for number, rows in enumerate(self._rows):
             parts = [cut[number] for cut in cuts]
             yield TensorBatch(zip(self._whole, parts, strict=True), rows=rows)
+
+
+def _cut(value: torch.Tensor | list[bytes], rows: Sequence[int]) -> Sequence[Any]:
+    if isinstance(value, torch.Tensor):
+        cut: Sequence[torch.Tensor] = value.split(list(rows))
+        return cut
+    return [value[a:b] for a, b in pairwise(accumulate(rows, initial=0))]
 
 
 class Told(NamedTuple):
@@ -155,7 +164,8 @@ class TensorMaker(Maker):
     def group(self, chunk: Chunk) -> BatchGroup:
         """Return the batches of a chunk, ready to be sent."""
         columns = self._columns(chunk)
-        plain = columns and all(isinstance(value, torch.Tensor) for value in columns.values())
+        kinds = torch.Tensor | BytesColumn
+        plain = columns and all(isinstance(value, kinds) for value in columns.values())
         if plain and chunk.rows is chunk.consumed:
             return BatchGroup(whole=TensorBatch(columns, rows=chunk.batch.rows), rows=chunk.rows)
         return BatchGroup([batch for batch, _ in self.batches(chunk)])

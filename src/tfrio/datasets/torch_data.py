@@ -17,7 +17,7 @@ from tfrio.datasets.adapters import ArraySource
 from tfrio.datasets.arrays import ArrayDataset
 from tfrio.datasets.state import Progress
 from tfrio.datasets.tensors import BatchGroup, TensorMaker, Told
-from tfrio.datasets.transit import send_blocks_as
+from tfrio.datasets.transit import room, send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
 from tfrio.errors import TfrioError, UsageError, carry, warn_user
 
@@ -33,7 +33,7 @@ __all__ = ["TFRecordDataset", "TFRecordMapDataset"]
 
 
 # As many batches are sent together as make up this size: a message costs as much as 1 MB of data.
-GROUP_BYTES = 4 << 20
+GROUP_BYTES = 8 << 20
 
 
 class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
@@ -187,6 +187,7 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
     def _begin(self) -> Progress:
         if self.loader_token is not None and self._in_worker():
             send_blocks_as(self.loader_token)
+            self._reader().room = room if self.group is not None else None
         return super()._begin()
 
     def _in_worker(self) -> bool:

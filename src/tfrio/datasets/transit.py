@@ -11,6 +11,8 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,13 +26,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["forget_blocks", "pack", "send_blocks_as", "unpack"]
+__all__ = ["forget_blocks", "pack", "room", "send_blocks_as", "unpack"]
 
 # Up to this size a batch is sent through the pipe.
 PIPE_BYTES = 256 << 10
 
 _ALIGN = 64
-_HEAD = 64  # bytes at the start of a block; the first tells whether the receiver uses it
+_HEAD = 64  # bytes at the start of a block: whether it was sent and is in use there, and here
+_SENT, _HERE = 0, 1
 _SPARE = 1.25  # blocks are somewhat larger than asked, as padded batches differ in size
 
 
@@ -54,6 +57,8 @@ class Packed(NamedTuple):
     others: dict[str, Any]
     """Entries that are sent as they are."""
     names: list[str]
+    rest: Packed | None = None
+    """What lies elsewhere."""
 
 
 class BlockUse(NamedTuple):
@@ -95,19 +100,36 @@ def _joined(value: BytesColumn | list[bytes]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(value), np.uint8)
 
 
+def _address(value: Any) -> int:
+    """Return where the bytes of a tensor or a column lie in memory; 0 where they are scattered."""
+    if isinstance(value, torch.Tensor):
+        return value.data_ptr() if _is_plain(value) and value.is_contiguous() else 0
+    if isinstance(value, BytesColumn):
+        return int(value.data.ctypes.data + value.offsets[0])
+    return 0
+
+
+def _slot(name: str, value: Any, start: int) -> Slot:
+    stop = start + _size(value)
+    if _is_plain(value):
+        return Slot(name, value.dtype, tuple(value.shape), start, stop)
+    return Slot(name, None, _lengths(value), start, stop)
+
+
 def _layout(entries: Mapping[str, Any]) -> tuple[list[Slot], int]:
     slots: list[Slot] = []
     end = 0
     for name, value in entries.items():
-        start = -(-end // _ALIGN) * _ALIGN
-        if _is_plain(value):
-            end = start + value.numel() * value.element_size()
-            slots.append(Slot(name, value.dtype, tuple(value.shape), start, end))
-        elif _is_bytes(value):
-            lengths = _lengths(value)
-            end = start + sum(lengths)
-            slots.append(Slot(name, None, lengths, start, end))
+        if _is_plain(value) or _is_bytes(value):
+            slots.append(_slot(name, value, -(-end // _ALIGN) * _ALIGN))
+            end = slots[-1].stop
     return slots, end
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, torch.Tensor | BytesColumn):
+        return int(value.nbytes)
+    return sum(map(len, value))
 
 
 def pack(entries: Mapping[str, Any]) -> Packed:
@@ -115,16 +137,28 @@ def pack(entries: Mapping[str, Any]) -> Packed:
 
     Args:
         entries: Tensors, bytes (a list or a column; they arrive as a list) and others by name.
+            What was decoded into a ``room`` stays there.
 
     Returns:
         What to send.
     """
+    lease, lying = (None, {}) if _sender is None else _sender.room_of(entries)
+    rest = {name: value for name, value in entries.items() if name not in lying}
+    if _sender is None or lease is None:
+        return _copied(rest)
+    slots = [_slot(name, entries[name], start) for name, start in lying.items()]
+    # Not behind them in the same block: more may lie there.
+    return Packed(_sender.use(lease.number), slots, {}, list(entries), _copied(rest))
+
+
+def _copied(entries: Mapping[str, Any]) -> Packed:
     slots, size = _layout(entries)
     placed = {slot.name for slot in slots}
     others = {name: value for name, value in entries.items() if name not in placed}
     use: BlockUse | None = None
     if size > PIPE_BYTES and _sender is not None:
-        use, memory = _sender.lend(size)
+        number = _sender.lend(size, _SENT)
+        use, memory = _sender.use(number), _sender.memory(number)
     else:
         memory = np.empty(size, np.uint8)
     for slot in slots:
@@ -140,10 +174,12 @@ def unpack(packed: Packed) -> dict[str, Any]:
     """Return the entries of a packed batch, in their order; tensors may be written to."""
     data = packed.data
     if isinstance(data, BlockUse):
-        memory = np.asarray(_Lease(_known_block(data)))
+        memory = np.asarray(_Lease(_known_block(data), _SENT))
     else:
         memory = np.frombuffer(bytearray(data), np.uint8)
     entries = dict(packed.others)
+    if packed.rest is not None:
+        entries.update(unpack(packed.rest))
     whole = torch.from_numpy(memory)
     for slot in packed.slots:
         if slot.dtype is None:
@@ -165,26 +201,88 @@ def _view(part: torch.Tensor, slot: Slot) -> torch.Tensor:
 # --- the sending process ---
 
 
+class _Lease:
+    """Keeps a block in use, here or where it was sent, while any array or tensor on it lives."""
+
+    def __init__(self, block: NDArray[np.uint8], flag: int, number: int = -1) -> None:
+        self.number = number
+        self.memory = block[_HEAD:]
+        self._flags = block[:_HEAD]
+        self._flag = flag
+        self._process = os.getpid()
+        self.__array_interface__ = self.memory.__array_interface__
+
+    def __del__(self) -> None:
+        # A forked child drops its copies of our objects, which must not count.
+        if self._process == os.getpid():
+            self._flags[self._flag] = 0
+
+    def lying(self, entries: Mapping[str, Any]) -> dict[str, int]:
+        """Return which entries lie in the memory, and where."""
+        first = self.memory.ctypes.data
+        places = {name: _address(value) - first for name, value in entries.items()}
+        size = self.memory.size
+        return {
+            name: place
+            for name, place in places.items()
+            if 0 <= place <= size - _size(entries[name]) and _size(entries[name])
+        }
+
+
 class _Sender:
     """The blocks of this process."""
 
     def __init__(self, token: str) -> None:
         self.token = token
+        self._rooms: weakref.WeakSet[_Lease] = weakref.WeakSet()
         self._blocks: list[torch.Tensor] = []
+        self._known: set[int] = set()  # blocks that the receiver has
+        self._lock = threading.Lock()  # one thread decodes, another one sends
 
-    def lend(self, size: int) -> tuple[BlockUse, NDArray[np.uint8]]:
-        """Return a block that nobody uses, and its memory."""
-        for number, block in enumerate(self._blocks):
-            memory = block.numpy()
-            if not memory[0] and memory.size - _HEAD >= size:
-                memory[0] = 1
-                return BlockUse(self.token, (os.getpid(), number), None), memory[_HEAD:]
-        storage = torch.UntypedStorage._new_shared(_HEAD + int(size * _SPARE))
-        block = torch.empty(0, dtype=torch.uint8).set_(storage)
-        block[0] = 1
-        self._blocks.append(block)
-        use = BlockUse(self.token, (os.getpid(), len(self._blocks) - 1), block)
-        return use, block.numpy()[_HEAD:]
+    def memory(self, number: int) -> NDArray[np.uint8]:
+        """Return what may be filled of a block."""
+        memory: NDArray[np.uint8] = self._blocks[number].numpy()[_HEAD:]
+        return memory
+
+    def lend(self, size: int, flag: int) -> int:
+        """Mark a block that nobody uses as in use, and return its number."""
+        with self._lock:
+            for number, block in enumerate(self._blocks):
+                flags = block.numpy()
+                if flags.size - _HEAD >= size and not (flags[_SENT] or flags[_HERE]):
+                    flags[flag] = 1
+                    return number
+            storage = torch.UntypedStorage._new_shared(_HEAD + int(size * _SPARE))
+            block = torch.empty(0, dtype=torch.uint8).set_(storage)
+            block[flag] = 1
+            self._blocks.append(block)
+            return len(self._blocks) - 1
+
+    def room(self, size: int) -> NDArray[np.uint8]:
+        """Return memory of a block that is free again with the last array on it."""
+        number = self.lend(size, _HERE)
+        lease = _Lease(self._blocks[number].numpy(), _HERE, number)
+        with self._lock:
+            self._rooms.add(lease)
+        return np.asarray(lease)
+
+    def room_of(self, entries: Mapping[str, Any]) -> tuple[_Lease | None, dict[str, int]]:
+        """Return the room into which entries were decoded, and where which of them lie in it."""
+        with self._lock:
+            rooms = [room for room in self._rooms if not self._blocks[room.number][_SENT]]
+        for room in rooms:
+            lying = room.lying(entries)
+            if lying:
+                return room, lying
+        return None, {}
+
+    def use(self, number: int) -> BlockUse:
+        """Say that a block is sent."""
+        block = self._blocks[number]
+        block[_SENT] = 1
+        known = number in self._known
+        self._known.add(number)
+        return BlockUse(self.token, (os.getpid(), number), None if known else block)
 
 
 _sender: _Sender | None = None
@@ -199,6 +297,18 @@ def send_blocks_as(token: str) -> None:
     global _sender  # noqa: PLW0603 - batches are pickled by a thread that knows only the batch
     if _sender is None or _sender.token != token:
         _sender = _Sender(token)
+
+
+def room(size: int) -> NDArray[np.uint8] | None:
+    """Return memory to decode into, which ``pack`` then sends as it is.
+
+    Args:
+        size: Bytes needed.
+
+    Returns:
+        At least so many bytes; None where a batch of that size goes through the pipe.
+    """
+    return None if _sender is None or size <= PIPE_BYTES else _sender.room(size)
 
 
 # --- the receiving process ---
@@ -222,17 +332,3 @@ def _known_block(use: BlockUse) -> NDArray[np.uint8]:
 def forget_blocks(token: str) -> None:
     """Let go of the blocks of a loader whose workers have ended; batches in use stay valid."""
     _blocks.pop(token, None)
-
-
-class _Lease:
-    """Keeps a block in use while any array or tensor on it lives."""
-
-    def __init__(self, memory: NDArray[np.uint8]) -> None:
-        self._memory = memory
-        self._process = os.getpid()
-        self.__array_interface__ = memory[_HEAD:].__array_interface__
-
-    def __del__(self) -> None:
-        # A forked child drops its copies of our objects, which must not count.
-        if self._process == os.getpid():
-            self._memory[0] = 0
