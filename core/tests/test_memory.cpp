@@ -35,7 +35,7 @@ TEST(borrowed_memory_is_never_outgrown) {
   bool refused = false;
   try {
     buffer.push_back(3);
-  } catch (const std::bad_alloc&) {
+  } catch (const tfrio::OutputFull&) {
     refused = true;
   }
   CHECK(refused);
