@@ -66,6 +66,16 @@ def test_what_exists_is_replaced_only_when_told(cli, work, name) -> None:
         assert cli(*call, "--overwrite").code == 0
 
 
+def test_standard_input_is_read_or_refused_in_words(cli, work, monkeypatch) -> None:
+    monkeypatch.setattr("tfrio.cli.params._STDIN", str(work / "plain.tfrecord"))
+    for call in (("stats", "-"), ("convert", "-", "in.parquet"), ("repair", "-", "in.tfrecord")):
+        assert cli(*call).code == 0
+    monkeypatch.setattr("tfrio.cli.params._STDIN", "/dev/zero")  # bytes that come only once
+    for call in (("index", "-"), ("split", "-", "s", "--shards", "2"), ("convert", "-", "x.npz")):
+        done = cli(*call)
+        assert (done.code, "save it to a file first" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize("name", WRITING)
 def test_standard_output_is_no_place_for_a_file(cli, work, name) -> None:
     call = ["-" if word.startswith("out") else word for word in WRITING[name]]

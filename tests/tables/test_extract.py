@@ -104,6 +104,8 @@ def test_some_records_into_a_zip(tmp_path: Path) -> None:
 
 def test_what_does_not_fit(tmp_path: Path) -> None:
     path = written(tmp_path / "t.tfrecord", [{"i": bytes(12), "j": 1}])
+    with pytest.raises(SchemaError, match=r"record 0: feature 'i': 12 values form no square"):
+        extract_images(path, tmp_path / "out", image="i")
     with pytest.raises(SchemaError, match=r"record 0: feature 'i': 12 values cannot form \(2, 5\)"):
         extract_images(path, tmp_path / "o.zip", image="i", shape=(2, 5))
     with pytest.raises(UsageError, match=r"shape is \(height, width\)"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import zipfile
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -174,7 +175,12 @@ def _shaped(
 ) -> NDArray[Any]:
     """Return (height, width) or (height, width, channels)."""
     if shape is None:
-        side = round(values.size**0.5)
+        side = math.isqrt(values.size)
+        if values.ndim == 1 and side * side != values.size:
+            raise SchemaError(
+                f"{what}: {values.size} values form no square. Pass shape= as height and width; "
+                "patches of an export have the size that `tfrio info` tells, and their margins"
+            )
         shape = values.shape if values.ndim > 1 else (side, side)
     if len(shape) not in (2, 3):
         raise UsageError(f"shape is (height, width), or with channels; got {tuple(shape)}")
