@@ -103,8 +103,11 @@ class Reader:
             What ``finish`` made of each chunk, in order.
         """
         tasks = self._tasks(plan, first, step)
+        # Large batches pass through so much memory that one more costs more than it steadies.
+        large = plan.batch * self.sources.mean_size > CHUNK_BYTES
+        ahead = threads if large else threads + 1
         return ordered_map(
-            lambda task: finish(self._work(task)), tasks, threads=threads, ahead=threads + 1
+            lambda task: finish(self._work(task)), tasks, threads=threads, ahead=max(1, ahead)
         )
 
     def read(self, picks: Picks) -> Chunk:
