@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tfrio import _core
@@ -92,6 +93,7 @@ def usable_threads(threads: int | None) -> int:
     return min(count or 1, 4)
 
 
+@cache
 def keep_freed_memory(nbytes: int = _KEPT) -> None:
     """Let the memory of one block serve the next, instead of going back to the kernel.
 
