@@ -43,14 +43,13 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
     """
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
-    plain = layout.plain
-    for key, feature in layout.schema.items():
-        native = natives[layout.slot(key)]
+    for key, feature, slot, plain in layout.outputs:
+        native = natives[slot]
         mask = native.present.view(np.bool_)
-        if native.whole and key in plain:  # nothing to fill, check or change
+        if native.whole and plain is not None:  # nothing to fill, check or change
             present[key] = mask
             if native.byte_offsets is None:
-                columns[key] = native.values.reshape(rows, *plain[key])
+                columns[key] = native.values.reshape(rows, *plain)
             else:
                 columns[key] = BytesColumn(native.values, native.byte_offsets)
             continue

@@ -98,13 +98,12 @@ class Layout:
         }
 
     @cached_property
-    def plain(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the features whose values are given out as they come, nothing changed."""
-        return {
-            key: tuple(d for d in feature.shape or () if isinstance(d, int))
+    def outputs(self) -> list[tuple[str, Feature, int, tuple[int, ...] | None]]:
+        """Each feature given out: name, form, slot, shape where its values change in nothing."""
+        return [
+            (key, feature, self.slot(key), None if key in self.apart else _plain_shape(feature))
             for key, feature in self.schema.items()
-            if _is_plain(feature) and key not in self.apart
-        }
+        ]
 
     def index(self, name: str, place: Place = "context") -> int:
         """Return the slot of a stored feature."""
@@ -180,13 +179,15 @@ class Origin:
         return {"path": path or None, "record": record}
 
 
-def _is_plain(feature: Feature) -> bool:
+def _plain_shape(feature: Feature) -> tuple[int, ...] | None:
+    """Return the shape of a feature whose values are given out as they come, else None."""
     special = feature.codec or feature.row_lengths or feature.dims or feature.place == "list"
     if special or feature.count < 0 or feature.kind == "unknown":
-        return False
-    if feature.kind == "bytes":
-        return feature.shape == () and feature.dtype is None
-    return feature.dtype in (None, {"float": "float32", "int64": "int64"}[feature.kind])
+        return None
+    stored = {"float": "float32", "int64": "int64"}.get(feature.kind)
+    if feature.dtype not in (None, stored) or (stored is None and feature.shape != ()):
+        return None
+    return tuple(d for d in feature.shape or () if isinstance(d, int))
 
 
 def slot_of(key: str, feature: Feature) -> Slot:
