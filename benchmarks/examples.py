@@ -4,8 +4,10 @@ Run: python -m benchmarks.examples [--small] [--peers] [--rounds N] [--folder F]
 
 Every participant is one process that lives through the run, on one core. In each round a task is
 done by each participant in turn; medians are compared, as records a second. Slow peers do part of a
-file. All files lie in the page cache. Seconds are those that the processor worked, so that other
-work on the machine counts little; tasks of two threads go by the clock.
+file. All files lie in the page cache, and nobody waits for the disk: no peer does, nor does tfrio
+unless asked to (fsync). In a folder on a disk the kernel's own work on it counts as that of whoever
+writes, so compare writing in a memory-backed one. Seconds are those that the processor worked, so
+that other work on the machine counts little; tasks of two threads go by the clock.
 """
 
 from __future__ import annotations
