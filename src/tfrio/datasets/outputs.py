@@ -35,8 +35,9 @@ class Outputs:
         self._spare = _SPARE
         self._numbers: dict[int, tuple[np.dtype[Any], int]] = {}
         self._bytes: int | None = None
-        for key in layout.plain:
-            slot = layout.slot(key)
+        for _, _, slot, shape in layout.outputs:
+            if shape is None:
+                continue
             kind, count = layout.slots[slot].kind, layout.slots[slot].values
             if kind != _BYTES and count > 0:
                 self._numbers[slot] = (_DTYPES[kind], count)

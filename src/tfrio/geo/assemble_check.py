@@ -12,6 +12,7 @@ for less than their number.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ def score_orientations(inputs: NDArray[Any], predictions: NDArray[Any]) -> Fit:
         The fit of each orientation, with the band that the predictions tell most about.
     """
     # Pixels of every patch, spread evenly: enough for the histogram, few enough to be quick.
-    step = max(1, round((predictions.size / _PIXELS) ** 0.5))
+    step = _apart(predictions.size, _PIXELS)
     bands = [levels_of(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1])]
     quantised = levels_of(predictions)
     gains = {}
@@ -156,6 +157,11 @@ def score_orientations(inputs: NDArray[Any], predictions: NDArray[Any]) -> Fit:
     scores = {name: float(gain.mean()) for name, gain in gains.items()}
     best = max(scores, key=lambda name: scores[name])
     return Fit(scores, _lead(gains[best], gains["as given"]), len(predictions))
+
+
+def _apart(pixels: int, most: int) -> int:
+    """Return how far apart pixels are taken along both axes, so that some ``most`` are."""
+    return max(1, round(math.sqrt(pixels / most)))
 
 
 def score_order(inputs: NDArray[Any], predictions: NDArray[Any]) -> OrderFit:
@@ -169,7 +175,7 @@ def score_order(inputs: NDArray[Any], predictions: NDArray[Any]) -> OrderFit:
         Which predictions fit another patch better, and how much better they do.
     """
     n, bands = inputs.shape[:2]
-    step = max(1, round((predictions[0].size / _ORDER_PIXELS) ** 0.5))
+    step = _apart(predictions[0].size, _ORDER_PIXELS)
     seen = [levels_of(inputs[:, b, ::step, ::step], _ORDER_LEVELS) for b in range(bands)]
     predicted = levels_of(predictions[:, ::step, ::step], _ORDER_LEVELS)
     # Partners are found by texture, in levels of each patch's own: smooth scenes have few others.
@@ -204,12 +210,12 @@ def tells_nothing(inputs: NDArray[Any], predictions: NDArray[Any]) -> bool:
         False where values go with the values of some band, or each patch's texture with that of
         its own input rather than with others', by three standard errors.
     """
-    step = max(1, round((predictions.size / _PIXELS) ** 0.5))
+    step = _apart(predictions.size, _PIXELS)
     bands = [levels_of(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1])]
     gains = _best_band(bands, levels_of(predictions[:, ::step, ::step]))
     if _lead(gains, np.zeros_like(gains)) > _LEAST:
         return False
-    step = max(1, round((predictions[0].size / _ORDER_PIXELS) ** 0.5))
+    step = _apart(predictions[0].size, _ORDER_PIXELS)
     own = _textures(predictions[:, ::step, ::step])
     texture = (_textures(inputs[:, band, ::step, ::step]) for band in range(inputs.shape[1]))
     return all(_lead(*_own_and_others(band, own)) <= _LEAST for band in texture)
