@@ -623,6 +623,10 @@ def test_a_kind_seen_later_is_the_kind(tmp_path: Path) -> None:
     with Writer(tmp_path / "c", sequence=True) as writer:
         writer.write_sequence({}, {"a": [1.5]})
         writer.write_sequence({}, {"a": [[]]})
+        writer.write_sequence({}, {"a": [None, None]})
+        with pytest.raises(EncodeError, match="an empty list has no kind"):
+            writer.write_sequence({}, {"b": [[]]})
+    assert payloads(tmp_path / "c")[2] == sequence({}, {"a": [KINDLESS, KINDLESS]})
     assert payloads(tmp_path / "c")[1] == sequence({}, {"a": [Empty("float_list")]})
 
 

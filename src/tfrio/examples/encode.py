@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,6 +102,7 @@ class RowEncoder:
         kinds: Kind of each feature so far.
         shapes: Axes of the values of two or more, by feature.
         flat: Features that had a value with fewer axes.
+        listed: Feature lists whose steps have no kind yet.
         splits: Features stored as values and lengths.
         record: Number of the next record.
     """
@@ -115,6 +116,7 @@ class RowEncoder:
     kinds: dict[tuple[str, Place], Kind] = field(default_factory=dict)
     shapes: dict[tuple[str, Place], RowAxes] = field(default_factory=dict)
     flat: set[tuple[str, Place]] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
     record: int = 0
     splits: set[str] = field(default_factory=set)
 
@@ -161,8 +163,9 @@ class RowEncoder:
         lists: dict[str, Any] = {}
         for name, value in row.items():
             feature = self.feature(name)
-            known = (name, "list") in self.kinds or (name, "list") in self.flat
-            as_list = feature.place == "list" if feature else known or is_nested(value)
+            known = (name, "list") in self.kinds or name in self.listed
+            inside = is_nested(value) or (isinstance(value, list) and value[:1] == [None])
+            as_list = feature.place == "list" if feature else known or inside
             (lists if as_list else context)[name] = value
         return context, lists
 
@@ -229,21 +232,22 @@ class RowEncoder:
         feature = self.feature(name)
         wire = feature.stored_as(name) if feature else name
         single = isinstance(steps, str | bytes) or getattr(steps, "ndim", 1) == 0
-        if single or not isinstance(steps, Iterable):
+        if single or not isinstance(steps, Sequence | np.ndarray):
             raise EncodeError(
                 f"feature list '{name}' needs steps, [[1, 2], [3]]; got a single "
                 f"{type(steps).__name__}. Put it in the context, or write [value]",
                 feature=name,
             )
+        if not len(steps) or all(map(is_missing, steps)):  # none has a kind, nor gets one
+            found[Target(wire, "unknown", "list")] = kindless([len(steps)])
+            self.listed.add(name)
+            return
         made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
         if feature is None:
             for step in made:
                 self.note_shape(name, step.shape, "list")
         known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
         kind = next((m.kind for m in made if m.kind != "unknown"), known)
-        if kind == "unknown":  # no step has a kind; they are written without one
-            found[Target(wire, kind, "list")] = kindless([len(made)])
-            return
         kind = self.known_kind(wire, kind, "list")
         none = store([], name, self.exactness, kind=kind)
         made = [m if len(m.flat) else none for m in made]

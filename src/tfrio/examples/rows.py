@@ -28,11 +28,13 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
     Returns:
         One dict a record. Numbers are arrays (NumPy scalars where the schema says scalar), bytes
         are ``bytes``, a list of them or, with several axes, an array of objects; feature lists are
-        lists of steps or, with a fixed step shape, one array (steps, ...). Arrays share the
-        batch's memory.
+        lists of steps (each None where no record tells their kind) or, with a fixed step shape, one
+        array (steps, ...). Arrays share the batch's memory.
     """
     columns = [
-        _values(column, unwrap=not bound and schema[key].place == "context")
+        _kindless(column)
+        if schema[key].kind == "unknown" and schema[key].place == "list"
+        else _values(column, unwrap=not bound and schema[key].place == "context")
         for key, column in batch.items()
     ]
     if not columns:
@@ -49,6 +51,11 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
             else:
                 del rows[i][key]
     return rows
+
+
+def _kindless(column: Ragged) -> list[Any]:
+    """Return None for each step of a feature list none of whose steps has a kind."""
+    return [[None] * steps for steps in column.lengths.tolist()]
 
 
 def _values(column: Column, *, unwrap: bool) -> list[Any]:

@@ -86,6 +86,8 @@ def _plain_axes(feature: Feature) -> list[int] | None:
     """Return the axes the native decoder is to give, None for what it does not know."""
     if feature.codec is not None or feature.dims or feature.row_lengths:
         return None
+    if feature.kind == "unknown" and feature.place == "list":
+        return None
     shape = [axis for axis in feature.shape or () if isinstance(axis, int)]
     if feature.kind in ("bytes", "unknown"):
         return [] if len(shape) < 2 else None
