@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -79,7 +78,7 @@ class Reader:
         self._verify = verify
         self.room: Room | None = None
         """Gives memory to decode into."""
-        self._idle = threading.local()
+        self._spare: list[Decoder] = []
 
     def chunks(
         self,
@@ -139,9 +138,11 @@ class Reader:
     def _work(self, task: _Task) -> Chunk:
         frames = task.frames or self.sources.fetch(task.picks, task.together)
         record = self.sources.numbers(task.picks)
-        batch, kept = self._decoder().decode(
+        decoder = self._decoder()
+        batch, kept = decoder.decode(
             frames, self.sources.files, task.picks.file, record, room=self.room
         )
+        self._spare.append(decoder)
         sizes = task.sizes.tolist()
         file, real = task.picks.file, task.picks.real
         rows = sizes
@@ -152,13 +153,13 @@ class Reader:
         return Chunk(batch, rows, sizes, None if real.all() else ~real, file, record)
 
     def _decoder(self) -> Decoder:
-        """Return this thread's decoder."""
-        if not hasattr(self._idle, "decoder"):
-            self._idle.decoder = Decoder(
+        """Return a decoder not in use; threads end with a pass, what it has learnt does not."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return Decoder(
                 self._schema,
                 self._policy,
                 verify=self._verify,
                 mean_size=self.sources.mean_size,
             )
-        decoder: Decoder = self._idle.decoder
-        return decoder
