@@ -109,14 +109,20 @@ bool Column::fits(std::size_t count, Fault& fault) const {
 bool Column::add_values(const Bytes* pieces, std::size_t n, std::size_t count, Fault& fault) {
   if (!fits(count, fault)) return false;
   if (spec_.kind == Kind::int64s) {
-    std::uint8_t* room = arrays_.values.extend(count * sizeof(std::int64_t));
-    auto* out = reinterpret_cast<std::int64_t*>(room);
-    for (std::size_t i = 0; i < n; ++i) out = wire::read_varints(pieces[i], out);
+    put_varints(pieces, n, count);
   } else {
     put_pieces(pieces, n);
   }
   end_item();
   return true;
+}
+
+void Column::put_varints(const Bytes* pieces, std::size_t n, std::size_t count) {
+  std::uint8_t* const room = arrays_.values.extend(count * sizeof(std::int64_t));
+  auto* out = reinterpret_cast<std::int64_t*>(room);
+  const std::int64_t* const stop = out + count;
+  for (std::size_t i = 0; i < n; ++i) out = wire::read_varints(pieces[i], out, stop);
+  for (; out < stop; ++out) *out = 0;  // the bytes changed since they were counted
 }
 
 void Column::put_pieces(const Bytes* pieces, std::size_t n) {

@@ -66,9 +66,11 @@ bool Column::add_ordinary_list(Bytes list) {
   const std::uint8_t* at = list.data();
   const std::uint8_t* const end = at + list.size();
   while (at < end) {
-    if (end - at < 2 || at[0] != kFirst || at[1] >= 0x80 || at[1] > end - at - 2) return false;
-    if (!add_ordinary({at + 2, at[1]})) return false;
-    at += 2 + at[1];
+    if (end - at < 2 || at[0] != kFirst) return false;
+    const std::uint8_t size = at[1];  // read once: a mapped file may change
+    if (size >= 0x80 || size > end - at - 2) return false;
+    if (!add_ordinary({at + 2, size})) return false;
+    at += 2 + size;
     ++steps;
   }
   end_row(steps);
@@ -123,8 +125,7 @@ bool Column::add_int64s(Bytes feature) {
   const std::size_t count = wire::count_varints(piece, error);
   if (error.at != nullptr) return false;
   if (!ragged() && count != static_cast<std::size_t>(spec_.count)) return false;
-  std::uint8_t* out = arrays_.values.extend(count * sizeof(std::int64_t));
-  wire::read_varints(piece, reinterpret_cast<std::int64_t*>(out));
+  put_varints(&piece, 1, count);
   end_item();
   return true;
 }

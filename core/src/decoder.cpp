@@ -127,10 +127,11 @@ struct RollBack {
   void (ExampleDecoder::*undo)();
 };
 
-std::size_t ExampleDecoder::add_predicted(Bytes rest, std::int64_t most, bool verify) {
-  if (rest.size() < kHeaderSize) return 0;
+ExampleDecoder::Predicted ExampleDecoder::add_predicted(Bytes rest, std::int64_t most,
+                                                        bool verify) {
+  if (rest.size() < kHeaderSize) return {};
   const Layout* layout = layouts_.find(rest.data());
-  if (layout == nullptr) return 0;
+  if (layout == nullptr) return {};
   std::size_t n = matching_records(*layout, rest, most);
   if (n > 0 && verify) n = intact_records(*layout, rest, n);
   if (n > 0) n = add_rows(*layout, rest.subspan(kHeaderSize), n);
@@ -139,7 +140,7 @@ std::size_t ExampleDecoder::add_predicted(Bytes rest, std::int64_t most, bool ve
   } else {
     layouts_.miss();
   }
-  return n;
+  return {n, n * (layout->length() + kFrameSize)};
 }
 
 std::size_t ExampleDecoder::add_rows(const Layout& layout, Bytes payloads, std::size_t n) {
@@ -247,10 +248,11 @@ Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions&
   until_full([&](std::int64_t at_once) {
     while (progress.records < most) {
       const Bytes rest = data.subspan(offset);
-      if (const std::size_t n = add_predicted(rest, std::min(most - progress.records, at_once),
-                                              options.verify_payload)) {
-        progress.records += static_cast<std::int64_t>(n);
-        offset += n * (static_cast<std::size_t>(load64(rest.data())) + kFrameSize);
+      const Predicted added = add_predicted(rest, std::min(most - progress.records, at_once),
+                                            options.verify_payload);
+      if (added.records > 0) {
+        progress.records += static_cast<std::int64_t>(added.records);
+        offset += added.size;
         continue;
       }
       const std::size_t size = add_record(data, offset, options, progress.fault);
@@ -309,13 +311,15 @@ Bytes ExampleDecoder::Places::rest(std::size_t k) const {
 std::size_t ExampleDecoder::add_scattered(const Places& places, std::size_t k, std::size_t most,
                                           bool verify) {
   const Bytes rest = places.rest(k);
-  if (rest.size() < kFrameSize || load64(rest.data()) > rest.size() - kFrameSize) return 0;
-  const std::size_t stride = static_cast<std::size_t>(load64(rest.data())) + kFrameSize;
+  if (rest.size() < kFrameSize) return 0;
+  const std::uint64_t length = load64(rest.data());
+  if (length > rest.size() - kFrameSize) return 0;
+  const std::size_t stride = static_cast<std::size_t>(length) + kFrameSize;
   const std::size_t limit =
       std::clamp<std::size_t>(kRunBytes / stride, 1, std::min(most, gathered_most_));
   std::size_t n = 0;
   if (limit < 2) {
-    n = add_predicted(rest, 1, verify);
+    n = add_predicted(rest, 1, verify).records;
   } else {
     gathered_.clear();
     std::uint8_t* const records = gathered_.extend(limit * stride);
@@ -325,7 +329,7 @@ std::size_t ExampleDecoder::add_scattered(const Places& places, std::size_t k, s
       if (next.size() < stride || std::memcmp(next.data(), rest.data(), kHeaderSize) != 0) break;
       std::memcpy(records + count * stride, next.data(), stride);
     }
-    n = add_predicted({records, count * stride}, static_cast<std::int64_t>(count), verify);
+    n = add_predicted({records, count * stride}, static_cast<std::int64_t>(count), verify).records;
   }
   gathered_most_ = n == limit ? std::min(2 * limit, kRunRecords) : std::max<std::size_t>(n, 1);
   return n;

@@ -76,9 +76,11 @@ bool ExampleDecoder::add_ordinary_map(Bytes map, Place place, std::size_t& found
     const std::uint8_t* const entry = at;
     if (*at++ != kFirst || !take_length(at, end, size)) return false;
     const std::uint8_t* const stop = at + size;
-    if (size < 4 || at[0] != kFirst || at[1] >= 0x80 || at[1] + std::size_t{3} > size) return false;
-    const Bytes name{at + 2, at[1]};
-    at += 2 + at[1];
+    if (size < 4 || at[0] != kFirst) return false;
+    const std::size_t name_size = at[1];  // read once: a mapped file may change
+    if (name_size >= 0x80 || name_size + 3 > size) return false;
+    const Bytes name{at + 2, name_size};
+    at += 2 + name_size;
     if (*at++ != kSecond || !take_length(at, stop, length) || at + length != stop) return false;
     if (!add_ordinary_entry({entry, stop}, name, {at, length}, place, found)) return false;
     at = stop;
@@ -88,7 +90,8 @@ bool ExampleDecoder::add_ordinary_map(Bytes map, Place place, std::size_t& found
 
 bool ExampleDecoder::add_headed_entry(Bytes entry, std::size_t& found) {
   const EntryHeads::Head* const head = heads_.find(entry);
-  if (head == nullptr) return false;
+  // The same head tells the same length, unless the bytes changed in between.
+  if (head == nullptr || entry.size() != 2 + std::size_t{head->bytes[1]}) return false;
   const auto i = static_cast<std::size_t>(head->column);
   return see(i, found) && columns_[i].add_headed_row(entry.subspan(head->size));
 }

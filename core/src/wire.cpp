@@ -130,19 +130,21 @@ std::size_t count_varints(Bytes bytes, Error& error) {
   return n;
 }
 
-std::int64_t* read_varints(Bytes bytes, std::int64_t* out) {
+std::int64_t* read_varints(Bytes bytes, std::int64_t* out, const std::int64_t* stop) {
   const std::uint8_t* at = bytes.data();
   const std::uint8_t* const end = at + bytes.size();
-  while (at < end) {
-    if (end - at >= 8 && (load64(at) & kHighBits) == 0) {
+  while (at < end && out < stop) {
+    if (end - at >= 8 && stop - out >= 8 && (load64(at) & kHighBits) == 0) {
       for (int i = 0; i < 8; ++i) out[i] = at[i];
       at += 8;
       out += 8;
       continue;
     }
-    std::uint64_t value = *at & 0x7F;
-    for (int shift = 7; *at++ >= 0x80; shift += 7) {
-      value |= static_cast<std::uint64_t>(*at & 0x7F) << shift;
+    std::uint8_t byte = *at++;
+    std::uint64_t value = byte & 0x7F;
+    for (int shift = 7; byte >= 0x80 && at < end && shift < 64; shift += 7) {
+      byte = *at++;
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
     }
     *out++ = static_cast<std::int64_t>(value);
   }

@@ -1,4 +1,7 @@
 // The wire format: varints, tags, skipping, UTF-8.
+#include <algorithm>
+#include <iterator>
+
 #include "check.hpp"
 #include "tfrio/wire.hpp"
 
@@ -102,11 +105,26 @@ TEST(many_varints) {
   CHECK_EQUAL(tfrio::wire::count_varints(data, error), 11u);
   CHECK(error.at == nullptr);
   std::int64_t out[11];
-  CHECK_EQUAL(tfrio::wire::read_varints(data, out) - out, 11);
+  CHECK_EQUAL(tfrio::wire::read_varints(data, out, out + 11) - out, 11);
   CHECK_EQUAL(out[7], 7);
   CHECK_EQUAL(out[8], 128);
   CHECK_EQUAL(out[9], -1);
   CHECK_EQUAL(out[10], 127);
+}
+
+TEST(varints_that_changed_since_they_were_counted_stay_in_bounds) {
+  // As in a mapped file: more of them than there is room for, fewer, and an end that moved away.
+  std::int64_t out[12];
+  for (const std::size_t room : {0u, 1u, 7u, 9u}) {
+    std::fill(std::begin(out), std::end(out), -7);
+    const auto data = check::unhex("000000000000000000000000000000000000");
+    CHECK_EQUAL(tfrio::wire::read_varints(data, out, out + room) - out, std::ptrdiff_t(room));
+    CHECK_EQUAL(std::count(std::begin(out), std::end(out), -7), std::ptrdiff_t(12 - room));
+  }
+  for (const char* hex : {"81", "8181", "ffffffffffffffffffffffffff"}) {
+    const auto data = check::unhex(hex);
+    CHECK(tfrio::wire::read_varints(data, out, out + 12) - out <= 2);
+  }
 }
 
 TEST(many_varints_malformed) {

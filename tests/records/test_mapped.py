@@ -118,6 +118,17 @@ def test_zeros_are_never_taken_for_values(path: Path, verify: bool) -> None:
         list(sound_rows(batches))
 
 
+def test_bytes_that_are_gone_are_no_malformed_example(path: Path) -> None:
+    """Without checksums the decoder stops at zeros where it looks for a field."""
+    small = golden.frame(example([1.5] * 300))
+    path.write_bytes(small * 2000)
+    batches = tfrio.read_batches(path, 2, verify=False)
+    next(batches)
+    os.truncate(path, len(small) * 7 + 20)
+    with pytest.raises(CorruptRecordError, match="cut short while it was read"):
+        list(sound_rows(batches))
+
+
 def test_skipping_tells_what_a_file_cut_short_lost(path: Path) -> None:
     report = DamageReport()
     batches = tfrio.read_batches(path, 1, errors="skip", report=report)
@@ -166,6 +177,14 @@ def test_records_by_number_in_a_file_cut_short(path: Path) -> None:
         for ask in (lambda: rows[8], lambda: rows[39], lambda: rows.batch([1, 30])):
             with pytest.raises(IndexFileError, match="was cut short since it was opened"):
                 ask()
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_the_first_record_by_number_is_checked_like_all_others(path: Path, verify: bool) -> None:
+    with tfrio.open(path, index="memory", features=["x"], verify=verify) as rows:
+        os.truncate(path, len(ROW) * 8 + 9000)
+        with pytest.raises(IndexFileError, match="was cut short since it was opened"):
+            rows[8]
 
 
 def test_only_mapped_files_are_checked(path: Path) -> None:

@@ -160,6 +160,7 @@ class Column {
   }
   void append_offsets(Buffer<std::int64_t>& to, const Buffer<std::int64_t>& from);
   void put_pieces(const Bytes* pieces, std::size_t n);
+  void put_varints(const Bytes* pieces, std::size_t n, std::size_t count);
   std::size_t value_count() const {
     return is_bytes() ? arrays_.byte_offsets.size() - 1
                       : arrays_.values.size() / value_size(spec_.kind);

@@ -76,6 +76,11 @@ class ExampleDecoder {
     std::exception_ptr error;
   };
 
+  /// Records taken under the layout of the last ones, and the bytes they fill with their frames.
+  struct Predicted {
+    std::size_t records = 0, size = 0;
+  };
+
   /// Framed records in any order over several buffers.
   struct Places {
     std::span<const Bytes> buffers;
@@ -97,7 +102,7 @@ class ExampleDecoder {
   bool add_ordinary_entry(Bytes entry, Bytes name, Bytes value, Place place, std::size_t& found);
   bool see(std::size_t i, std::size_t& found);
   bool add_span(Bytes payload, Fault& fault);
-  std::size_t add_predicted(Bytes rest, std::int64_t most, bool verify);
+  Predicted add_predicted(Bytes rest, std::int64_t most, bool verify);
   std::size_t add_scattered(const Places& places, std::size_t k, std::size_t most, bool verify);
   std::size_t add_rows(const Layout& layout, Bytes payloads, std::size_t n);
   bool add_large(Bytes payload, Fault& fault);

@@ -31,8 +31,10 @@ class EntryHeads {
   /// entry, or reaches past `end`. How long it is follows from its second byte alone, so that the
   /// next one can be looked at before this one is known.
   static Bytes short_entry(const std::uint8_t* at, const std::uint8_t* end) {
-    if (end - at < kLeast || at[1] >= 0x80 || end - at < 2 + at[1]) return {};
-    return {at, std::size_t{2} + at[1]};
+    if (end - at < kLeast) return {};
+    const std::uint8_t size = at[1];  // read once: a mapped file may change
+    if (size >= 0x80 || end - at < 2 + size) return {};
+    return {at, std::size_t{2} + size};
   }
 
   /// Return the head with which a short entry begins; nullptr where none is known.

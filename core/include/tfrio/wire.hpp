@@ -54,9 +54,11 @@ class Cursor {
 
   /// Read a length and the bytes it counts.
   bool bytes(Bytes& bytes) {
-    if (at_ < end_ && *at_ < 0x80 && *at_ < left()) {
-      bytes = {at_ + 1, *at_};
-      at_ += 1 + *at_;
+    // Read once: in a mapped file that somebody writes to, a second look may see another length.
+    const std::uint8_t size = at_ < end_ ? *at_ : 0x80;
+    if (size < 0x80 && size < left()) {
+      bytes = {at_ + 1, size};
+      at_ += 1 + size;
       return true;
     }
     return long_bytes(bytes);
@@ -107,7 +109,8 @@ inline std::uint8_t* write_varint(std::uint8_t* out, std::uint64_t value) {
 std::size_t count_varints(Bytes bytes, Error& error);
 
 /// Write the varints of `bytes`, which count_varints has approved, to `out`, which has room for
-/// them all. Return the place after the last.
-std::int64_t* read_varints(Bytes bytes, std::int64_t* out);
+/// them all up to `stop`. Return the place after the last. A mapped file may change meanwhile: also
+/// then nothing is read or written out of bounds.
+std::int64_t* read_varints(Bytes bytes, std::int64_t* out, const std::int64_t* stop);
 
 }  // namespace tfrio::wire

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfrio import _core
 from tfrio.compression.source import usable_threads
-from tfrio.errors import DecodeError, TfrioError, UsageError, warn_user
+from tfrio.errors import DecodeError, StoredDataError, TfrioError, UsageError, warn_user
 from tfrio.examples.faults import decode_error
 from tfrio.examples.infer import NATIVE_UTF8, payload_fault, sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
 from tfrio.examples.sidecar import load_sidecar
-from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover
+from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover, recover_stored
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import each_source
 from tfrio.records.walk import refill
@@ -211,7 +211,10 @@ class Engine(Closing):
                 path=stream.path,
                 record=stream.records,
             )
-            self._step_over(stream, "wire", error)
+            if (lost := _lost(stream)) is not None:
+                self._policy.take(lost)
+            else:
+                self._step_over(stream, "wire", error)
         return None
 
     def _first_payload(self, stream: RecordStream) -> memoryview | None:
@@ -250,8 +253,9 @@ class Engine(Closing):
 
     def _handle(self, stream: RecordStream, fault: Any) -> bool:
         """Deal with the record at the start of the window; return whether the layout changed."""
-        if fault.field:
-            self._policy.take(recover(stream, fault))
+        lost = recover(stream, fault) if fault.field else _lost(stream)
+        if lost is not None:
+            self._policy.take(lost)
             return False
         layout = self._form.layout
         error = decode_error(fault, stream, layout)
@@ -299,6 +303,16 @@ def native_decoder(form: Form, *, utf8: Utf8) -> Any:
 def native_features(form: Form) -> list[tuple[bytes, int, int, int]]:
     """Return what a native decoder is asked for: name, kind, count and place of each feature."""
     return [(s.name, s.kind, s.values, s.place) for s in form.layout.slots]
+
+
+def _lost(stream: RecordStream) -> Damage | None:
+    """Return the damage where the record at the start of the window is gone from its file."""
+    size = int.from_bytes(stream.buffer[:8], "little") + _FRAME
+    try:
+        stream.confirm(min(size, len(stream.buffer)))
+    except StoredDataError as error:
+        return recover_stored(stream, error)
+    return None
 
 
 def _unreadable(stream: RecordStream, code: str, error: TfrioError) -> Damage:

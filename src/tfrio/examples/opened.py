@@ -149,7 +149,9 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
             if mapped is not None:
                 row = decoder.row_of(mapped, record, verify)
             else:
-                row = decoder.row(*file.frame(record), verify)
+                buffer, start = file.frame(record)  # the first time, a mapping too
+                row = decoder.row(buffer, start, verify)
+                check_maps([buffer])
         return self._rows(self.records.numbers([which]))[0] if row is None else row
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
