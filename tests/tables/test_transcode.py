@@ -125,7 +125,7 @@ def test_feature_lists_without_a_kind_go_there_and_back(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "k.parquet").to_pylist() == [{"b": [[]], "n": 7}]
     convert(tmp_path / "k.parquet", tmp_path / "again.tfrecord")
     (row,) = tfrio.read(tmp_path / "again.tfrecord")
-    assert (row["n"].tolist(), row["b"]) == ([7], [[]])
+    assert (row["n"].tolist(), row["b"]) == ([7], [None])
 
 
 class TestArchive:
