@@ -61,6 +61,16 @@ TEST(a_cut_entry_is_none) {
   }
 }
 
+TEST(a_shorter_entry_of_the_same_key_is_not_read_past) {
+  // The key adds up two words: 30 less in both lengths is made good by the end of the name.
+  const auto known = entry_of("abcd" + std::string(26, 'm') + "aXcZefgh");
+  const auto entry = entry_of("abcdefgh");
+  EntryHeads heads(1);
+  heads.learn(known, known.size() - 4, 0);
+  CHECK_EQUAL(column_of(heads, known), 0);
+  CHECK_EQUAL(column_of(heads, entry), -1);  // a vector of just its size, watched by ASan
+}
+
 TEST(a_column_of_many_heads_keeps_a_few) {
   EntryHeads heads(1);
   int found = 0;

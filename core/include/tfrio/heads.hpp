@@ -45,7 +45,8 @@ class EntryHeads {
     for (std::size_t i = place(key);; i = (i + 1) & mask_) {
       const Head& head = heads_[i];
       if (head.size == 0) return nullptr;
-      if (head.key == key && same(at, head)) return &head;
+      // Names can be made up so that a longer entry has the same key: never read past this one.
+      if (head.key == key && head.size <= entry.size() && same(at, head)) return &head;
     }
   }
 
