@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,32 @@ def test_datasets_leave_out_damage_in_one_gzip_member(tmp_path, where, workers):
     )
     assert ids(data.loader(num_workers=workers)) == kept
     assert data.report.skipped_records
+
+
+@pytest.mark.parametrize("form", ["gzip", "zlib"])
+@pytest.mark.parametrize("share", [0.1, 0.7])
+def test_datasets_keep_the_records_before_codes_that_cannot_be_inflated(tmp_path, form, share):
+    path = tmp_path / "a.tfrecord"
+    letters = np.random.default_rng(0).integers(97, 113, 2_400_000, np.uint8).tobytes()
+    with Writer(path) as writer:  # 2.4 MB: the first place to enter lies after 1 MiB of them
+        for number in range(2000):
+            writer.write({"id": number, "text": letters[1200 * number : 1200 * (number + 1)]})
+    pack = gzip.compress if form == "gzip" else zlib.compress
+    data = bytearray(pack(path.read_bytes(), 1))
+    at = int(len(data) * share)
+    data[at : at + 200] = b"\xff" * 200  # blocks of no known type
+    path.write_bytes(data)
+    kept = ids(read(path, features=["id"], errors="skip"))
+    assert len(kept) > 2000 * share - 100
+    data = ArrayDataset(
+        path,
+        batch_size=64,
+        errors="skip",
+        features=["id"],
+        schema={"id": "int64"},
+        shuffle="blocks",
+    )
+    assert sorted(ids(data)) == kept
 
 
 @pytest.mark.parametrize("where", list(_PLACES))

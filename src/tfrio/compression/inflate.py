@@ -19,7 +19,7 @@ from tfrio.errors import CompressedDataError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Inflater", "Input", "Piece", "inflate_block"]
+__all__ = ["Inflater", "Input", "Piece", "inflate_block", "salvage"]
 
 Piece: TypeAlias = "bytes | bytearray"
 
@@ -27,6 +27,7 @@ PIECE = 256 << 10  # inflated at once where little is wanted
 _LONG_PIECE = 1 << 20  # inflated at once where all is: 3 % faster than by 256 KiB
 _FEED = 256 << 10  # compressed bytes given to the inflater at once
 _FIRST_FEED = 4 << 10
+_STEP = 2 << 10  # the same where the place of damage is looked for
 _READ = 1 << 20  # compressed bytes read at once
 _MOST_TIMES = 1032  # what deflate can expand to: 258 bytes take at least 2 bits
 
@@ -55,6 +56,11 @@ class Input:
         self._data = head
         self._at = 0
         self._base = start
+
+    def again(self, start: int) -> Input:
+        """Return the compressed bytes from an offset on, read anew; these end here."""
+        self.reader.seek(start)
+        return Input(self.reader, b"", start)
 
     @property
     def offset(self) -> int:
@@ -234,27 +240,17 @@ class Inflater:
     def _rescue(self) -> bytes:
         """Inflate a damaged member again, to save what the failing call kept to itself.
 
-        Up to the input of that call it goes as before, then byte by byte.
-
         Returns:
             The sound bytes behind those already handed out.
         """
         if not self.input.reader.seekable:
             return b""
-        self.input.reader.seek(self._first)
-        source = Input(self.input.reader, b"", self._first)
-        stream = self._new_stream()
-        saved, passed = b"", 0
-        try:
-            while fed := source.take(min(_FEED, max(self._last_fed - source.offset, 1))):
-                while fed or not (stream.needs_input or stream.eof):
-                    piece = stream.decompress(fed, PIECE)
-                    saved += piece[max(self._length - passed, 0) :]
-                    passed += len(piece)
-                    fed = memoryview(b"")
-        except InflateError:
-            pass
-        return saved
+
+        def start() -> tuple[igzip_lib.IgzipDecompressor, Input]:
+            """Begin the member again."""
+            return self._new_stream(), self.input.again(self._first)
+
+        return salvage(start, self._last_fed, self._length)
 
     def _damaged(self, error: Exception) -> CompressedDataError:
         return self.error(
@@ -283,6 +279,39 @@ class Inflater:
         self.input.skip(want)
         self._stream = None
         self.members += 1
+
+
+def salvage(
+    start: Callable[[], tuple[igzip_lib.IgzipDecompressor, Input]], last_fed: int, length: int
+) -> bytes:
+    """Inflate damaged data again, to save what a failing call kept to itself.
+
+    Up to the input of that call it goes as before, then by small steps to the one that fails, and
+    that one byte by byte: bytes alone take 1 s for what is fed at once.
+
+    Args:
+        start: Returns a new inflater, and the compressed data from where it begins.
+        last_fed: Offset in the file of the input of the failing call.
+        length: Bytes inflated before that call.
+
+    Returns:
+        The sound bytes behind those.
+    """
+    saved = b""
+    for step in (_STEP, 1):
+        stream, source = start()
+        saved, passed = b"", 0
+        try:
+            while fed := source.take(min(_FEED, max(last_fed - source.offset, step))):
+                last_fed = max(last_fed, source.offset - len(fed))
+                while fed or not (stream.needs_input or stream.eof):
+                    piece = stream.decompress(fed, PIECE)
+                    saved += piece[max(length - passed, 0) :]
+                    passed += len(piece)
+                    fed = memoryview(b"")
+        except InflateError:
+            continue
+    return saved
 
 
 def inflate_block(data: bytes | memoryview, header: Header, *, name: str, start: int) -> Piece:

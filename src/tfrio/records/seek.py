@@ -17,7 +17,7 @@ from isal import igzip_lib
 from tfrio import _core
 from tfrio.compression.blocks import Header, parse_header
 from tfrio.compression.detect import HEAD_BYTES, InflateError
-from tfrio.compression.inflate import PIECE, Inflater, Input
+from tfrio.compression.inflate import PIECE, Inflater, Input, salvage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ class _Onward:
         first: Bytes to ask for in the first range.
     """
 
-    seekable = False
+    seekable = True
 
     def __init__(self, reader: BinaryReader, at: int, first: int) -> None:
         self.name = reader.name
@@ -175,22 +175,37 @@ def inflate_from(
 
 def _rest_of_member(inflater: Inflater, bit: int, window: bytes) -> Iterator[bytes]:
     """Inflate from within a member to its end, and step over its trailer."""
-    stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE, zdict=window)
     source = inflater.input
-    fed: bytes | memoryview = source.take(1)
-    fed = _primed(fed[0], bit) if bit and fed else fed
-    while not stream.eof:
-        try:
+    begin = last_fed = source.offset
+    length = 0
+    try:
+        stream, _ = _entered(source, bit, window)
+        while not stream.eof:
+            fed: bytes | memoryview = b""
+            if stream.needs_input:
+                last_fed = source.offset
+                fed = source.take(64 << 10)
+                if not fed:
+                    raise _damaged(inflater, "it is cut")
             piece = stream.decompress(fed, PIECE)
-        except InflateError as error:
-            raise _damaged(inflater, str(error)) from error
-        if piece:
-            yield piece
-        fed = source.take(64 << 10) if stream.needs_input and not stream.eof else b""
-        if stream.needs_input and not stream.eof and not fed:
-            raise _damaged(inflater, "it is cut")
+            if piece:
+                yield piece
+            length += len(piece)
+    except InflateError as error:
+        damage = _damaged(inflater, str(error))
+        if last_fed > begin:
+            yield salvage(lambda: _entered(source.again(begin), bit, window), last_fed, length)
+        raise damage from error
     source.give_back(len(stream.unused_data))
     inflater.skip_trailer()
+
+
+def _entered(source: Input, bit: int, window: bytes) -> tuple[igzip_lib.IgzipDecompressor, Input]:
+    """Return an inflater that took the first byte, too little to put any out, and the rest."""
+    stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE, zdict=window)
+    first = source.take(1)
+    stream.decompress(_primed(first[0], bit) if bit and first else first, PIECE)
+    return stream, source
 
 
 def _damaged(inflater: Inflater, text: str) -> CompressedDataError:
