@@ -68,7 +68,7 @@ class ArrayDataset:
         max_bad: Most damaged records to skip before the next one raises.
         verify: Check each payload's CRC32C.
         index: ``"auto"`` keeps an index of each file beside it, ``"memory"`` in memory only.
-        threads: Threads that read ahead; None: 1, or 0 in worker processes.
+        threads: Threads that read ahead; None: 1 (2 for large batches), or 0 in worker processes.
         infinite: Go on with the next epoch instead of stopping.
 
     Raises:
@@ -251,11 +251,11 @@ class ArrayDataset:
         return ()
 
     def _items(self, whole: Plan, first: int) -> Iterator[Items]:
-        threads = self._reading.threads
+        reader, threads = self._reader(), self._reading.threads
         if threads is None:
-            threads = 0 if self._in_worker() else 1
+            threads = 0 if self._in_worker() else reader.threads_for(whole)
         finish = self._finish if self._passing is None else self._passing.before(self._finish)
-        return self._reader().chunks(whole, finish, first=first, step=self.group, threads=threads)
+        return reader.chunks(whole, finish, first=first, step=self.group, threads=threads)
 
     def _finish(self, chunk: Chunk) -> Items:
         """Turn a decoded chunk into items to yield, each with the records it stands for."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from tfrio.compression.source import usable_threads
 from tfrio.datasets.decode import Decoder
 from tfrio.datasets.prefetch import ordered_map
 from tfrio.errors import TfrioError
@@ -103,11 +104,21 @@ class Reader:
         """
         tasks = self._tasks(plan, first, step)
         # Large batches pass through so much memory that one more costs more than it steadies.
-        large = plan.batch * self.sources.mean_size > CHUNK_BYTES
-        ahead = threads if large else threads + 1
+        ahead = threads if self._large(plan) else threads + 1
         return ordered_map(
             lambda task: finish(self._work(task)), tasks, threads=threads, ahead=max(1, ahead)
         )
+
+    def threads_for(self, plan: Plan) -> int:
+        """Return how many threads to work ahead on where nobody said so.
+
+        Large batches are bound by the copy out of the file, which two cores do quicker; small ones
+        by what cannot be shared.
+        """
+        return min(2, usable_threads(None)) if self.sources.mapped and self._large(plan) else 1
+
+    def _large(self, plan: Plan) -> bool:
+        return plan.batch * self.sources.mean_size > CHUNK_BYTES
 
     def read(self, picks: Picks) -> Chunk:
         """Read single records at once, in the order given."""
