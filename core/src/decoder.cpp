@@ -248,8 +248,8 @@ Progress ExampleDecoder::feed(Bytes data, std::size_t start, const FrameOptions&
   until_full([&](std::int64_t at_once) {
     while (progress.records < most) {
       const Bytes rest = data.subspan(offset);
-      const Predicted added = add_predicted(rest, std::min(most - progress.records, at_once),
-                                            options.verify_payload);
+      const Predicted added =
+          add_predicted(rest, std::min(most - progress.records, at_once), options.verify_payload);
       if (added.records > 0) {
         progress.records += static_cast<std::int64_t>(added.records);
         offset += added.size;

@@ -20,6 +20,7 @@ struct Guarded {
   std::atomic<std::uintptr_t> begin{0};  // 0: free to take; kTaken: being set up
   std::atomic<std::uintptr_t> end{0};
   std::atomic<std::uintptr_t> lost{0};  // the first page replaced by zeros, `end` for none
+  std::atomic<std::uint32_t> uses{0};   // grows whenever the range is taken or given back
 };
 
 namespace {
@@ -44,24 +45,29 @@ std::uintptr_t page_size() {
   return size;
 }
 
-Guarded* guarded_at(std::uintptr_t address) {
+/// Return the range that holds `address`, and where it ends; its `begin` and `end` belong together
+/// where nobody took or gave back the range between two looks at `uses`.
+Guarded* guarded_at(std::uintptr_t address, std::uintptr_t& end) {
   for (Block* block = &first_block; block != nullptr; block = block->next.load()) {
     for (Guarded& range : block->ranges) {
+      const std::uint32_t uses = range.uses.load();
       const std::uintptr_t begin = range.begin.load();
-      if (begin > kTaken && address >= begin && address < range.end.load()) return &range;
+      end = range.end.load();
+      const bool inside = begin > kTaken && address >= begin && address < end;
+      if (inside && range.uses.load() == uses) return &range;
     }
   }
   return nullptr;
 }
 
-/// Put zeros in place of the page at `address` and all behind it; false where that fails.
-bool replace_with_zeros(Guarded& range, std::uintptr_t address) {
+/// Put zeros in place of the page at `address` and all up to `end`; false where that fails.
+bool replace_with_zeros(Guarded& range, std::uintptr_t address, std::uintptr_t end) {
   const std::uintptr_t page = address & ~(page_size() - 1);
   std::uintptr_t lost = range.lost.load();
   while (page < lost && !range.lost.compare_exchange_weak(lost, page)) {
   }
   // mmap is a bare system call on all systems at hand, though POSIX does not list it as safe here.
-  return mmap(reinterpret_cast<void*>(page), range.end.load() - page, PROT_READ,
+  return mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
@@ -82,8 +88,9 @@ void stand_aside(int number, const siginfo_t& info) {
 void on_bus_error(int number, siginfo_t* info, void*) {
   const int kept = errno;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  Guarded* const range = info->si_code > 0 ? guarded_at(address) : nullptr;
-  if (range == nullptr || !replace_with_zeros(*range, address)) stand_aside(number, *info);
+  std::uintptr_t end = 0;
+  Guarded* const range = info->si_code > 0 ? guarded_at(address, end) : nullptr;
+  if (range == nullptr || !replace_with_zeros(*range, address, end)) stand_aside(number, *info);
   errno = kept;
 }
 
@@ -124,6 +131,7 @@ Guarded& take_range() {
 Guarded& guard(std::uintptr_t begin, std::uintptr_t end) {
   watch_bus_errors();
   Guarded& range = take_range();
+  range.uses.fetch_add(1);
   range.end.store(end);
   range.lost.store(end);
   range.begin.store(begin);
@@ -156,6 +164,7 @@ FileMap::~FileMap() {
   if (guarded_ != nullptr) {
     const std::uintptr_t begin = guarded_->begin.load();
     const std::uintptr_t end = guarded_->end.load();
+    guarded_->uses.fetch_add(1);
     guarded_->begin.store(0);
     munmap(reinterpret_cast<void*>(begin), end - begin);
   }

@@ -114,7 +114,7 @@ def test_zeros_are_never_taken_for_values(path: Path, verify: bool) -> None:
     batches = tfrio.read_batches(path, 3, verify=verify)
     next(batches)
     os.truncate(path, len(ROW) * 10 + 500)
-    with pytest.raises(CorruptRecordError, match="cut short"):
+    with pytest.raises(CorruptRecordError, match="cut short.*record (9|10) at offset"):
         list(sound_rows(batches))
 
 

@@ -166,13 +166,14 @@ class RecordStream(Closing):
         self._paused = claim > pending + left
         return self._paused
 
-    def _placed(self, error: StoredDataError) -> StoredDataError:
-        """Say which record is concerned, and how many whole ones precede the damage."""
+    def _placed(self, error: StoredDataError, *, one: bool = True) -> StoredDataError:
+        """Say which record is concerned (or from which on), and how many whole ones precede it."""
         self._broken = not error.resumable
         error.record = self.records
         if isinstance(error, FileCutError):
             error.offset = self.position
-            error.message += f": record {self.records} at offset {self.position} is not whole"
+            place = f"record {self.records} at offset {self.position}"
+            error.message += f": {place} is not whole" if one else f": from {place} on some are gone"
         error.message += (
             f"; {precede(self.records - self.damaged)}. Fetch or write the file again, or keep "
             "every whole record with `tfrio repair`"
@@ -229,7 +230,7 @@ class RecordStream(Closing):
         try:
             self._window.check(nbytes)
         except StoredDataError as error:
-            raise self._placed(error) from None
+            raise self._placed(error, one=nbytes is None) from None
 
     def jump(self, nbytes: int, nrecords: int = 0) -> None:
         """Account for bytes and records that will never arrive: those of a damaged block."""
