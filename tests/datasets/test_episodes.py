@@ -143,6 +143,17 @@ def test_missing_split_or_shard_is_told(rlds, tmp_path):
         EpisodeDataset(rlds, window=2, batch_size=4)
 
 
+def test_shards_without_a_record_are_not_missing(rlds, tmp_path):
+    for path in rlds.iterdir():
+        (tmp_path / path.name.replace("of-00002", "of-00003")).write_bytes(path.read_bytes())
+    tmp_path.joinpath("dataset_info.json").write_text(
+        json.dumps({"splits": [{"name": "train", "shardLengths": ["3", "3", "0"]}]})
+    )
+    first = next(path for path in tmp_path.iterdir() if "00000-of-00003" in path.name)
+    (tmp_path / first.name.replace("00000", "00002")).touch()
+    assert len(list(EpisodeDataset(tmp_path, index="memory"))) == 6
+
+
 def test_other_numbers_of_records_than_described_are_told(rlds, tmp_path):
     for path in rlds.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
