@@ -72,7 +72,16 @@ class TensorBatch(dict[str, Any]):
 
 
 def _arrive(packed: Packed, rows: int) -> TensorBatch:
-    return TensorBatch(unpack(packed), rows=rows)
+    entries = unpack(packed)
+    return TensorBatch({name: _listed(value) for name, value in entries.items()}, rows=rows)
+
+
+def _arrive_together(packed: Packed, rows: Sequence[int]) -> BatchGroup:
+    return BatchGroup(whole=TensorBatch(unpack(packed), rows=sum(rows)), rows=rows)
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, BytesColumn) else value
 
 
 class BatchGroup:
@@ -95,6 +104,11 @@ class BatchGroup:
         self._whole = whole
         self._rows = rows
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._whole is None:
+            return BatchGroup, (self._batches,)
+        return _arrive_together, (pack(self._whole), self._rows)
+
     def pin_memory(self) -> BatchGroup:
         """Return the group with every tensor in page-locked memory."""
         if self._whole is not None:
@@ -107,16 +121,15 @@ class BatchGroup:
             yield from self._batches
             return
         cuts = [_cut(value, self._rows) for value in self._whole.values()]
-        for number, rows in enumerate(self._rows):
-            parts = [cut[number] for cut in cuts]
+        for rows, *parts in zip(self._rows, *cuts, strict=True):
             yield TensorBatch(zip(self._whole, parts, strict=True), rows=rows)
 
 
-def _cut(value: torch.Tensor | list[bytes], rows: Sequence[int]) -> Sequence[Any]:
+def _cut(value: Any, rows: Sequence[int]) -> Iterable[Any]:
+    """Cut into batches; lists of bytes are made when their turn comes, in memory still at hand."""
     if isinstance(value, torch.Tensor):
-        cut: Sequence[torch.Tensor] = value.split(list(rows))
-        return cut
-    return [value[a:b] for a, b in pairwise(accumulate(rows, initial=0))]
+        return iter(value.split(list(rows)))
+    return (_listed(value[a:b]) for a, b in pairwise(accumulate(rows, initial=0)))
 
 
 class Told(NamedTuple):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,7 +135,7 @@ def pack(entries: Mapping[str, Any]) -> Packed:
     """Put the tensors and bytes of a batch into one piece.
 
     Args:
-        entries: Tensors, bytes (a list or a column; they arrive as a list) and others by name.
+        entries: Tensors, bytes (a list or a column; they arrive as a column) and others by name.
             What was decoded into a ``room`` stays there.
 
     Returns:
@@ -171,7 +170,11 @@ def _copied(entries: Mapping[str, Any]) -> Packed:
 
 
 def unpack(packed: Packed) -> dict[str, Any]:
-    """Return the entries of a packed batch, in their order; tensors may be written to."""
+    """Return the entries of a packed batch, in their order.
+
+    Returns:
+        Tensors, which may be written to; bytes as a ``BytesColumn`` over what was sent; others.
+    """
     data = packed.data
     if isinstance(data, BlockUse):
         memory = np.asarray(_Lease(_known_block(data), _SENT))
@@ -183,9 +186,8 @@ def unpack(packed: Packed) -> dict[str, Any]:
     whole = torch.from_numpy(memory)
     for slot in packed.slots:
         if slot.dtype is None:
-            view = memoryview(memory[slot.start : slot.stop])  # type: ignore[arg-type]
-            edges = pairwise(accumulate(slot.shape, initial=0))
-            entries[slot.name] = [bytes(view[a:b]) for a, b in edges]
+            offsets = np.cumsum((slot.start, *slot.shape))
+            entries[slot.name] = BytesColumn(memory, offsets)
         else:
             entries[slot.name] = _view(whole[slot.start : slot.stop], slot)
     return {name: entries[name] for name in packed.names}

@@ -16,6 +16,10 @@ __all__ = ["Array", "Batch", "BytesColumn", "Column", "Ragged", "as_objects"]
 Array: TypeAlias = npt.NDArray[Any]
 Column: TypeAlias = Union[Array, "BytesColumn", "Ragged", "list[Any]"]
 
+# Bytes a value on the mean from which a view of each is quicker than a copy of all to cut: at 2 KB
+# 279 against 217 ns a value, at 8 KB 442 against 529.
+_LONG = 4096
+
 
 class BytesColumn(Sequence[bytes]):
     """Many byte strings in one buffer: value i is ``data[offsets[i]:offsets[i + 1]]``.
@@ -84,6 +88,8 @@ class BytesColumn(Sequence[bytes]):
 
     def tolist(self) -> list[bytes]:
         """Return the values as a list of ``bytes``."""
+        if self.nbytes >= _LONG * len(self):
+            return list(map(bytes, self.views()))
         first = int(self.offsets[0])
         whole = self.data[first : int(self.offsets[-1])].tobytes()
         bounds = (self.offsets - first).tolist()

@@ -173,7 +173,9 @@ class RecordStream(Closing):
         if isinstance(error, FileCutError):
             error.offset = self.position
             place = f"record {self.records} at offset {self.position}"
-            error.message += f": {place} is not whole" if one else f": from {place} on some are gone"
+            error.message += (
+                f": {place} is not whole" if one else f": from {place} on some are gone"
+            )
         error.message += (
             f"; {precede(self.records - self.damaged)}. Fetch or write the file again, or keep "
             "every whole record with `tfrio repair`"
