@@ -148,6 +148,7 @@ def test_fit_shape() -> None:
     array = np.arange(12)
     assert fit_shape(array, None) is array
     assert fit_shape(array, (3, -1)).shape == (3, 4)
+    assert fit_shape(array[:0], (0, -1)).shape == (0, 0)
     assert fit_shape(array, (12,)) is array
     assert fit_shape(np.zeros(0), (0, 5)).shape == (0, 5)
     with pytest.raises(SchemaError, match=r"12 values cannot form \(5,\); 12 = 3"):

@@ -230,6 +230,71 @@ def test_a_hint_that_proves_wrong_gives_way(tmp_path: Path) -> None:
     assert batch["x"].lengths.tolist() == [6, 7]
 
 
+@pytest.mark.filterwarnings("ignore:feature .* ragged column:tfrio.TfrioWarning")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(
+    "shapes",
+    [[(3,), (2, 3)], [(4,), (3, 2, 2)], [(1,), (2, 3)]],
+)
+def test_only_one_of_two_files_has_axes(
+    tmp_path: Path, shapes: list[tuple[int, ...]], order: tuple[int, int]
+) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path, shape in zip(paths, shapes, strict=True):
+        with Writer(path) as writer:
+            writer.write({"x": np.ones(shape, np.int64), "y": np.full(shape, b"y", object)})
+    paths, wanted = [paths[i] for i in order], [shapes[i] for i in order]
+    (batch,) = read_batches(paths, 5)
+    assert batch.rows == 2
+    for name in ("x", "y"):
+        assert [np.shape(value) for value in batch[name]] in (
+            wanted,
+            [() if name == "y" and shape == (1,) else shape for shape in wanted],
+        )
+    assert [row["x"].shape for row in read(paths)] == wanted
+    assert [row["x"].shape for row in tfrio_open(paths)] == wanted
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_free_axis_of_one_file_is_not_that_of_another(
+    tmp_path: Path, order: tuple[int, int]
+) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    with Writer(paths[0]) as writer:
+        for count in (3, 2, 6):
+            writer.write({"x": np.ones(count)})
+    with Writer(paths[1]) as writer:
+        for count in (2, 5, 1):
+            writer.write({"x": np.ones((count, 3))})
+    paths = [paths[i] for i in order]
+    wanted = [[(3,), (2,), (6,)], [(2, 3), (5, 3), (1, 3)]]
+    shapes = [shape for i in order for shape in wanted[i]]
+    assert [row["x"].shape for row in read(paths)] == shapes
+    assert [row["x"].shape for row in tfrio_open(paths)] == shapes
+    (batch,) = read_batches(paths, 10)
+    assert [batch["x"][i].shape for i in range(6)] == shapes
+
+
+def test_no_row_is_lost_where_the_next_file_tells_another_length(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"x": [0.5, 1.5, 2.5]})
+    schema = {"x": Feature("float", (2,), dtype="float64")}
+    with Writer(tmp_path / "b", schema=schema) as writer:
+        writer.write({"x": [3.5, 4.5]})
+    (batch,) = read_batches([tmp_path / "a", tmp_path / "b"], 5)
+    assert [values.tolist() for values in batch["x"]] == [[0.5, 1.5, 2.5], [3.5, 4.5]]
+
+
+@pytest.mark.parametrize("shapes", [[(0, 2), (0, 5)], [(2, 0), (5, 0)]])
+def test_axes_without_any_value_come_back(tmp_path: Path, shapes: list[tuple[int, ...]]) -> None:
+    with Writer(tmp_path / "a") as writer:
+        for shape in shapes:
+            writer.write({"x": np.zeros(shape)})
+    assert [row["x"].shape for row in read(tmp_path / "a")] == shapes
+    (batch,) = read_batches(tmp_path / "a", 5)
+    assert [value.shape for value in batch["x"]] == shapes
+
+
 def test_a_schema_of_codecs_comes_back(tmp_path: Path) -> None:
     schema = {"a": Feature("bytes", (2, 2), codec="raw", dtype="uint8"), "n": Feature("int64", ())}
     with Writer(tmp_path / "a", schema=schema) as writer:

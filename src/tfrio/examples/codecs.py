@@ -106,7 +106,7 @@ def fit_shape(array: Array, shape: tuple[int, ...] | None) -> Array:
     whole = array.size % known == 0 if -1 in shape and known else array.size == known
     if not whole:
         raise SchemaError(misfit_text(array.size, shape))
-    return array.reshape(shape)
+    return array.reshape(shape if known else [max(d, 0) for d in shape])
 
 
 def image_format(value: bytes) -> str | None:

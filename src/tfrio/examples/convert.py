@@ -172,7 +172,8 @@ def _lists(job: _Job, flat: Array, offsets: Array) -> Ragged | list[Any]:
     if len(odd):
         row = int(odd[0])
         _fit(job, flat[offsets[row] : offsets[row + 1]], (-1, *inner), row)
-    return Ragged(flat.reshape(-1, *inner), offsets // max(size, 1))
+    lists = flat.reshape(len(flat) // max(size, 1), *inner)
+    return Ragged(lists, offsets // max(size, 1))
 
 
 def _bytes_values(job: _Job, data: BytesColumn, offsets: Array | None, rows: int) -> Column:

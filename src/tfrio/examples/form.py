@@ -91,6 +91,7 @@ class Learned:
         self._names = names
         self._hints: dict[str, Feature] = {}
         self._told: dict[str, dict[str, RowAxes]] = {}  # axes by feature, then by file
+        self._files = 0  # asked for what they tell
         self._apart: set[str] = set()  # features whose axes no one shape tells
         self._switch = switch
         self._ragged = ragged
@@ -107,17 +108,34 @@ class Learned:
             known: What the sidecar of a file says; None says nothing.
             path: The file.
         """
-        if not known or self._ragged:
+        self._files += 1
+        if self._ragged:
             return
         before = dict(self._hints), set(self._apart)
-        for name, feature in known.schema.items():
+        for name, feature in known.schema.items() if known else ():
             self._take_hint(name, feature, path)
-        for name, axes in known.rows.items():
+        for name, axes in known.rows.items() if known else ():
             self._told.setdefault(name, {})[path] = axes
             self._apart.add(name)
-            self._hints.pop(name, None)
+        for name, feature in self._hints.items():
+            # A free axis takes nearly any list: only those of files that say so.
+            if -1 in (feature.shape or ()) and 0 < len(self._told.get(name, ())) < self._files:
+                self._apart.add(name)
+        self._hints = {k: h for k, h in self._hints.items() if k not in self._apart}
         if self.ready and before != (self._hints, self._apart):
-            self._set_layout()
+            self._set_layout_of_both()
+
+    def _set_layout_of_both(self) -> None:
+        """Change the layout in such a way that the columns of earlier files fit it, too."""
+        before = {(s.name, s.place): (s.kind, s.values) for s in self.layout.slots}
+        self._set_layout()
+        for slot in self.layout.slots:
+            kind, values = before.get((slot.name, slot.place), (0, 0))
+            if kind == slot.kind and values != slot.values >= 0:
+                name = stored_name(slot.name)
+                self._loose.add((name, "list" if slot.place else "context"))
+                self._drop_hint(name, None)
+        self._set_layout()
 
     def _take_hint(self, name: str, feature: Feature, path: str) -> None:
         """Take one file's word of a feature; axes on which files differ are kept by file."""
@@ -130,7 +148,8 @@ class Learned:
                 feature = replace(feature, shape=joined)
                 if joined is None:
                     self._apart.add(name)
-                    self._hints.pop(name)
+            elif before is None and (feature.stored_as(name), "context") in self._seen.features:
+                self._apart.add(name)  # earlier files have it, and noted no axes
         if name not in self._apart:
             self._hints[name] = feature
 
@@ -172,7 +191,7 @@ class Learned:
             self._change_kind(key, fault, error)
         elif fault.code == "count":
             self._loose.add(key)
-            self._drop_hint(key[0])
+            self._drop_hint(key[0], error.path)
         self._set_layout()
         if self.layout.slots == before:
             raise error
@@ -185,7 +204,7 @@ class Learned:
             raise _mixed(key[0], seen, KIND_NAMES[fault.got], error)
         self._check_steps(key, fault, error)
         self._kinds[key] = KIND_NAMES[fault.got]
-        self._drop_hint(key[0])
+        self._drop_hint(key[0], error.path)
 
     def _check_steps(self, key: tuple[str, Place], fault: Any, error: TfrioError) -> None:
         """Refuse a feature list with steps of two kinds: neither decodes its record."""
@@ -205,8 +224,12 @@ class Learned:
             )
         self._tried.add(fault.got)
 
-    def _drop_hint(self, stored: str) -> None:
-        """Forget what was known of a stored feature: it proved wrong."""
+    def _drop_hint(self, stored: str, path: str | None) -> None:
+        """Forget what was known of a stored feature: it proved wrong, for one file at least."""
+        for name, hint in self._hints.items():
+            # What other files say may well be right for them.
+            if hint.stored_as(name) == stored and self._told.get(name, {}).keys() - {path}:
+                self._apart.add(name)
         self._hints = {k: h for k, h in self._hints.items() if h.stored_as(k) != stored}
 
     def _set_layout(self) -> None:

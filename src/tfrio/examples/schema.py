@@ -334,7 +334,8 @@ def common_shape(
     if first is None or second is None or len(first) != len(second) or len(first) < 2:
         return None
     joined = tuple(a if a == b else -1 for a, b in zip(first, second, strict=True))
-    return joined if joined.count(-1) == 1 else None
+    # Beside an axis of 0 no number of values tells the free one.
+    return joined if joined.count(-1) == 1 and 0 not in joined else None
 
 
 def _plain(default: object) -> object:
