@@ -128,7 +128,8 @@ class BatchGroup:
 def _cut(value: Any, rows: Sequence[int]) -> Iterable[Any]:
     """Cut into batches; lists of bytes are made when their turn comes, in memory still at hand."""
     if isinstance(value, torch.Tensor):
-        return iter(value.split(list(rows)))
+        cut: Sequence[torch.Tensor] = value.split(list(rows))
+        return cut
     return (_listed(value[a:b]) for a, b in pairwise(accumulate(rows, initial=0)))
 
 
