@@ -295,6 +295,18 @@ def test_axes_without_any_value_come_back(tmp_path: Path, shapes: list[tuple[int
     assert [value.shape for value in batch["x"]] == shapes
 
 
+def test_batches_without_a_value_can_be_written_back(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"id": 1})
+        writer.write({"id": 2, "x": np.full((2, 3), "y", object)})
+        writer.write({"id": 3, "x": np.full((1, 3), "z", object)})
+    with Writer(tmp_path / "b") as writer:
+        for batch in read_batches(tmp_path / "a", 1):
+            writer.write_batch(batch)
+    found = [row["x"].tolist() if "x" in row else None for row in read(tmp_path / "b")]
+    assert found == [None, [[b"y"] * 3] * 2, [[b"z"] * 3]]
+
+
 def test_a_schema_of_codecs_comes_back(tmp_path: Path) -> None:
     schema = {"a": Feature("bytes", (2, 2), codec="raw", dtype="uint8"), "n": Feature("int64", ())}
     with Writer(tmp_path / "a", schema=schema) as writer:

@@ -65,7 +65,9 @@ def normal_column(
             return Ragged(values, offsets), None
         if is_objects(values) and values.ndim > 1:  # byte strings in arrays
             offsets = offsets * math.prod(values.shape[1:])
-            values = values.reshape(-1)
+            # As batches have them, where none of their rows holds a value.
+            empty = not values.size and kind != "float"
+            values = BytesColumn.of([]) if empty else values.reshape(-1)
         inner, _ = normal_column(values, name, exactness, kind=kind)
         return Ragged(inner, offsets), None
     if isinstance(column, np.ma.MaskedArray) and column.ndim == 1:
