@@ -355,3 +355,13 @@ def test_blocks_depend_on_the_records_alone(
             writer.write_framed(bytearray(b"".join(framed)), ends)
     assert one.getvalue() == batches.getvalue()
     assert gzip.decompress(one.getvalue()) == b"".join(golden.frame(p) for p in payloads)
+
+
+def test_refused_arguments_leave_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(TypeError):
+        RecordWriter(tmp_path / "a", overwrite=True)  # type: ignore[call-arg]
+    RecordWriter.__new__(RecordWriter).__del__()  # as Python does with what was never set up
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().err == ""

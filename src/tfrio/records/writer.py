@@ -321,7 +321,7 @@ class RecordWriter(Closing):
 
     def __del__(self) -> None:
         """Give up a forgotten writer, with a warning."""
-        if not self.closed:
+        if not getattr(self, "closed", True):  # refused arguments never made one
             self.forgotten(self.path, self.records)
 
 
