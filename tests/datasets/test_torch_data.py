@@ -205,6 +205,60 @@ def test_stateful_dataloader_at_the_end_of_an_epoch(numbered, persistent):
     assert ids(resumed) == second
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_state_beside_workers_is_refused(numbered, context, persistent):
+    reference = arrays(numbered["plain"], shuffle=True)
+    first, second = ids(reference), ids(reference)
+
+    def own():
+        data = dataset(numbered["plain"], shuffle=True)
+        return data, loaded(data, 2, multiprocessing_context=context, persistent_workers=persistent)
+
+    data, loader = own()
+    assert data.state_dict()["consumed"] == 0
+    batches = iter(loader)
+    before = ids(itertools.islice(batches, 5))
+    with pytest.raises(UsageError, match=r"worker processes read epoch 0 .*StatefulDataLoader"):
+        data.state_dict()
+    resumed, rest = own()
+    resumed.load_state_dict(data.state_dict(items=5))
+    assert resumed.state_dict()["consumed"] == 20
+    assert before + ids(rest) == first
+    ids(batches)
+    with pytest.raises(UsageError, match="at the end of an epoch, call set_epoch"):
+        data.state_dict()
+    for one, again in ((data, loader), (resumed, rest)):
+        one.set_epoch(1)
+        state = one.state_dict()
+        assert (state["epoch"], state["consumed"]) == (1, 0)
+        assert ids(again) == second
+
+
+def test_a_state_of_this_process_is_given_after_workers_and_beside_them(numbered):
+    data = dataset(numbered["plain"])
+    peeked = next(iter(data))
+    assert data.state_dict()["consumed"] == len(peeked["id"])
+    here = iter(loader := data.loader())
+    next(here), next(here)
+    ids(loaded(data, 2))
+    with pytest.raises(UsageError, match="worker processes"):
+        data.state_dict()
+    assert loader.state_dict()["consumed"] == 8
+    next(iter(data))
+    assert data.state_dict()["consumed"] == 4
+
+
+def test_the_state_is_asked_of_the_loader_with_workers(numbered):
+    data = dataset(numbered["plain"])
+    loader = data.loader(num_workers=1)
+    batches = iter(loader)
+    next(batches), next(batches)
+    assert loader.state_dict()["consumed"] == 8
+    with pytest.raises(UsageError, match=r"state_dict\(\) of the loader"):
+        data.state_dict()
+
+
 def test_stateful_dataloader_with_rows_and_outer_batches(numbered):
     def stateful():
         data = dataset(numbered["plain"], batch_size=None, chunk=4, features=["id"], shuffle=True)

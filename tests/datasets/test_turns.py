@@ -58,6 +58,18 @@ def test_the_next_epoch_follows_when_all_workers_were_at_the_end(over):
     assert main.begin(1, 2)[0].epoch == wanted
 
 
+def test_a_pass_of_workers_is_known_until_the_epoch_is_set():
+    main, worker = pair()
+    assert not main.away
+    for again in (lambda: main.set_epoch(0), lambda: main.begin_at(Progress(0, 4))):
+        worker.away = True
+        worker.begin_worker_at(Progress(0, 4), 1, over=False)
+        assert main.away
+        assert worker.begin(255, 256)[0].epoch == 0  # it is no worker's next epoch
+        again()
+        assert not main.away
+
+
 def test_more_workers_than_slots_still_begin():
     main, _ = pair()
     main.set_epoch(1)

@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from tfrio.datasets import notices
+from tfrio.datasets.arrays import ArrayDataset
 from tfrio.datasets.state import Progress
 from tfrio.datasets.tensors import BatchGroup, Told
 from tfrio.datasets.transit import forget_blocks
@@ -166,7 +167,7 @@ class Loader:
     def state_dict(self) -> StateDict:
         """Return where this rank stands after the last batch handed out (see ``ArrayDataset``)."""
         if self._live is not None and not self._workers:
-            return self.dataset.state_dict()
+            return ArrayDataset.state_dict(self.dataset)  # counted here, whoever else reads it
         live, known = self._live, self._template
         if live is None:
             return self.dataset.state_at(self._start)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tfrio.datasets.items import Items
     from tfrio.datasets.loader import Loader
     from tfrio.datasets.reader import Chunk
+    from tfrio.datasets.state import StateDict
 
 __all__ = ["TFRecordDataset", "TFRecordMapDataset"]
 
@@ -188,7 +189,32 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         if self.loader_token is not None and self._in_worker():
             send_blocks_as(self.loader_token)
             self._reader().room = room if self.group is not None else None
-        return super()._begin()
+        progress = super()._begin()
+        self._turns.away = self._in_worker()
+        return progress
+
+    def state_dict(self, *, items: int | None = None) -> StateDict:
+        """Return where this rank stands, to save.
+
+        Args:
+            items: Batches (or rows) of the present pass that a DataLoader with workers has handed
+                out; None counts what this dataset itself has yielded, in this process.
+
+        Returns:
+            A small JSON-able dict. Taken at the end of an epoch it stands at the start of the next.
+
+        Raises:
+            UsageError: Worker processes read the present pass, and ``items`` is not given.
+        """
+        if items is None and self._turns.away and not self._in_worker():
+            raise UsageError(
+                f"worker processes read epoch {self.epoch} of this dataset, and they alone know "
+                "how far they are: a state from here would repeat what they have read. Take the "
+                "state_dict() of the loader: dataset.loader() and torchdata's StatefulDataLoader "
+                "have one. Or give state_dict(items=...) the batches (or rows) you were handed in "
+                "this pass; at the end of an epoch, call set_epoch with the next one first"
+            )
+        return super().state_dict(items=items)
 
     def _in_worker(self) -> bool:
         return get_worker_info() is not None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["BOX_SIZE", "Turns"]
 
 _SLOTS = 256  # workers whose passes are counted
-BOX_SIZE = 2 + 2 * _SLOTS
+BOX_SIZE = 3 + 2 * _SLOTS
 
 
 class Turns:
@@ -27,7 +27,8 @@ class Turns:
         box: int64 numbers, shape (BOX_SIZE,), zero at first; an array, or a tensor in shared
             memory, through which ``set_epoch`` reaches workers that live on. It holds the epoch,
             a number that changes with each ``set_epoch``, and for each worker how many passes it
-            began since, and which epoch comes after one it was told to end.
+            began since, and which epoch comes after one it was told to end; last, whether
+            workers began the latest pass.
     """
 
     def __init__(self, box: Any) -> None:
@@ -46,6 +47,15 @@ class Turns:
     def starting(self) -> Progress:
         """Return where the next pass begins."""
         return self._resume[1] if self._resume is not None else Progress(self.epoch)
+
+    @property
+    def away(self) -> bool:
+        """Return whether the latest pass since ``set_epoch`` is one of worker processes."""
+        return bool(self._view()[BOX_SIZE - 1])
+
+    @away.setter
+    def away(self, away: bool) -> None:
+        self._view()[BOX_SIZE - 1] = away
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch of the next pass; one that waits to be resumed there still is."""
