@@ -55,6 +55,7 @@ class Turns:
 
     @away.setter
     def away(self, away: bool) -> None:
+        """Note that a pass begins, and whether in a worker process."""
         self._view()[BOX_SIZE - 1] = away
 
     def set_epoch(self, epoch: int) -> None:

@@ -204,8 +204,8 @@ class RowEncoder:
             if before is None:
                 raise EncodeError(
                     f"feature '{name}': an empty list has no kind; give an empty array of a type "
-                    "(np.array([], np.float32)) or a schema; a feature list of no steps is told from "
-                    "it by Writer.write_sequence",
+                    "(np.array([], np.float32)) or a schema; a feature list of no steps is told "
+                    "from it by Writer.write_sequence",
                     feature=name,
                 )
             return before
