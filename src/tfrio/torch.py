@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require, warn_user
 
 require("torch", extra="torch")
@@ -32,10 +31,10 @@ from tfrio.examples.infer import sample_stream  # noqa: E402
 from tfrio.geo.assemble_files import find_files  # noqa: E402
 from tfrio.geo.assemble_layout import read_layout  # noqa: E402
 from tfrio.geo.assemble_order import first_records  # noqa: E402
+from tfrio.geo.assemble_shards import folder_of, shards_here  # noqa: E402
 from tfrio.geo.assemble_target import Target, target_of  # noqa: E402
 from tfrio.geo.grid import margin_of  # noqa: E402
 from tfrio.records.access import RecordFile  # noqa: E402
-from tfrio.records.names import base_name  # noqa: E402
 from tfrio.records.reader import RecordStream  # noqa: E402
 from tfrio.types import XY, Shape  # noqa: E402
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from tfrio.datasets.setup import Index
     from tfrio.examples.observe import Seen
     from tfrio.geo.assemble_files import PredictionFile
-    from tfrio.geo.manifest import BandRow, Manifest, ShardRow
+    from tfrio.geo.manifest import BandRow, Manifest
 
 __all__ = [
     "EpisodeDataset",
@@ -178,11 +177,7 @@ def _of_manifest(
     if not shards:
         known = sorted({shard.split for shard in manifest.shards} - {""}) or "none"
         raise UsageError(f"{target.name}: no shards of split {split!r}; splits: {known}")
-    folder = target.name[: len(target.name) - len(base_name(target.name))]
-    lost = [s for s in shards if storage.size_of(folder + s.name) is None]
-    if lost and (not partial or len(lost) == len(shards)):
-        raise _lost(target, lost, len(shards))
-    shards = [shard for shard in shards if shard not in lost]
+    shards, folder = shards_here(target, shards, partial=partial), folder_of(target)
     kernel = target.kernel or XY(1, 1)
     if asked is not None and XY.of(asked, name="kernel") != kernel:
         raise UsageError(
@@ -203,18 +198,6 @@ def _of_manifest(
         written=None if manifest.kept is None else np.array(manifest.kept, np.int64),
         masked=bound(_masked, target) if manifest.masks else None,
         total=sum(shard.records for shard in shards),
-    )
-
-
-def _lost(target: Target, lost: Sequence[ShardRow], total: int) -> GeoError:
-    """Return the error that names missing shards and says how to go on."""
-    shown = ", ".join(shard.name for shard in lost[:5])
-    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-    remedy = "" if len(lost) == total else ", or pass partial=True to read those that are here"
-    return GeoError(
-        f"{target.name}: {len(lost)} of {total} shards are missing: {shown}{more}. "
-        f"Fetch them{remedy}",
-        path=target.name,
     )
 
 

@@ -15,6 +15,7 @@ from tfrio.geo.assemble_files import FeatureLook, Survey, find_files
 from tfrio.geo.assemble_layout import planes
 from tfrio.geo.assemble_order import patch_order
 from tfrio.geo.assemble_place import patch_mask
+from tfrio.geo.assemble_shards import shards_here
 from tfrio.geo.assemble_target import north_up as turn_north_up
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import Window
@@ -73,7 +74,8 @@ def open_export(
         of ``tfrio.torch.PatchDataset``.
 
     Raises:
-        GeoError: Records and export do not fit together.
+        GeoError: Records and export do not fit together, or a shard is missing or has another size
+            than the manifest says.
     """
     xarray = require("xarray", extra="xarray")
     given: Any = records if records is not None else export
@@ -81,6 +83,8 @@ def open_export(
     if records is None and target.prefix is None:
         raise UsageError("an export given as an object does not tell its files; pass records=")
     where = records if records is not None else target.prefix
+    if records is None and target.manifest is not None:
+        shards_here(target, target.manifest.shards, partial=partial)
     looked = _look(where, target, bands, index=index, partial=partial)
     asked = None if kernel is None else XY.of(kernel, name="kernel")
     plan = plan_bands(looked, target, kernel=asked, depth=depth, cells=None, layout="chw")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfrio.errors import GeoError
+from tfrio.geo.assemble_shards import of_export
+from tfrio.records.names import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,10 +74,11 @@ def _checked_index(
         )
     missing = np.setdiff1d(written, values)
     if len(missing) and not partial:
+        own = of_export(survey, target)
         raise GeoError(
-            f"{target.name}: mixer says {len(written)} patches, the predictions hold "
-            f"{len(values)}; patch {', '.join(map(str, missing[:5]))} is missing. Predict the "
-            "rest, or pass partial=True to leave it nodata"
+            f"{target.name}: mixer says {len(written)} patches, {_holders(own)} hold "
+            f"{len(values)}; patch {', '.join(map(str, missing[:5]))} is missing. "
+            f"{'Fetch' if own else 'Predict'} the rest, or pass partial=True to leave it nodata"
         )
     return index
 
@@ -85,17 +88,31 @@ def _miscounted(survey: Survey, target: Target) -> GeoError:
     what = "mixer says" if expected == target.places.total else "the export wrote"
     files = [f"{f.path} {n}" for f, n in zip(survey.files, survey.counts, strict=True)]
     shown = ", ".join(files[:6]) + (f" and {len(files) - 6} more" if len(files) > 6 else "")
-    fewer = (
-        "Fetch the missing shards, or pass partial=True to place these and leave the rest nodata"
-    )
-    remedy = fewer if held < expected else "Are these predictions of this export, each once?"
+    own = of_export(survey, target)
+    remedy = _fetch(survey, own=own) if held < expected else f"Are these {_kind(own)}, each once?"
     return GeoError(
-        f"{target.name}: {what} {expected} patches, the predictions hold {held} ({shown}). "
+        f"{target.name}: {what} {expected} patches, {_holders(own)} hold {held} ({shown}). "
         f"{_odd_shard(survey, target)}{remedy}",
         path=target.name,
         expected=expected,
         got=held,
     )
+
+
+def _holders(own: bool) -> str:
+    return "the shards of the export" if own else "the predictions"
+
+
+def _kind(own: bool) -> str:
+    return "shards of this export" if own else "predictions of this export"
+
+
+def _fetch(survey: Survey, *, own: bool) -> str:
+    """Say which shards to fetch: where the numbers have no gap, those behind the last."""
+    last = survey.files[-1]
+    which = f"shards after {base_name(last.path)}" if own and last.number is not None else "shards"
+    rest = "or pass partial=True to place these and leave the rest nodata"
+    return f"Fetch the missing {which}, {rest}"
 
 
 def _odd_shard(survey: Survey, target: Target) -> str:

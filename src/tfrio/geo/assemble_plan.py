@@ -22,6 +22,7 @@ from tfrio.geo.assemble_cover import common
 from tfrio.geo.assemble_files import Survey, find_files, survey
 from tfrio.geo.assemble_order import patch_order
 from tfrio.geo.assemble_place import MOST_CLASSES
+from tfrio.geo.assemble_shards import check_own_shards
 from tfrio.geo.assemble_target import Target, merged
 from tfrio.geo.grid import Window
 from tfrio.types import XY
@@ -88,6 +89,7 @@ def prepare(predictions: PathsLike, target: Target, request: Request) -> Part:
     noted = target.manifest.index_feature if target.manifest else ""
     index = noted if request.index == "auto" and noted else request.index
     found = survey(files, features=request.bands, index=index)
+    check_own_shards(found, target)
     order = patch_order(found, target, partial=request.partial, first_patch=request.first_patch)
     plan = plan_bands(
         found,

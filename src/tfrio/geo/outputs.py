@@ -8,14 +8,13 @@ from typing import IO, TYPE_CHECKING
 
 from tfrio import _core, storage
 from tfrio.errors import require
+from tfrio.records.check import crc_of
 from tfrio.storage.remote import filesystem, obstore_of, uses_obstore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["DigestFile", "digest_of", "make_folder", "move", "names_like", "remove"]
-
-_BLOCK = 1 << 20
 
 
 class DigestFile:
@@ -55,12 +54,8 @@ def digest_of(path: str) -> str | None:
         reader = storage.open_read(path)
     except FileNotFoundError:
         return None
-    crc = 0
     with contextlib.closing(reader):
-        block = memoryview(bytearray(_BLOCK))
-        while got := reader.readinto(block):
-            crc = _core.crc32c(block[:got], crc)
-    return f"crc32c:{crc:08x}"
+        return crc_of(reader)
 
 
 def make_folder(prefix: str) -> None:

@@ -18,9 +18,9 @@ from tfrio.storage import is_regular, name_of, open_read, read_full, refuse_stre
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfrio.storage import Source
+    from tfrio.storage import BinaryReader, Source
 
-__all__ = ["FileReport", "check_file", "digest_of"]
+__all__ = ["FileReport", "check_file", "crc_of", "digest_of"]
 
 # A file is cut into pieces for threads only from this size on; below, one thread takes 20 ms.
 _WORTH_CUTTING = 128 << 20
@@ -98,6 +98,15 @@ def digest_of(path: Source) -> str:
     finally:
         reader.close()
     return digest.hexdigest()
+
+
+def crc_of(reader: BinaryReader) -> str:
+    """Return the CRC32C of what a reader still holds, as manifests of exports write it."""
+    crc = 0
+    block = memoryview(bytearray(1 << 20))
+    while got := reader.readinto(block):
+        crc = _core.crc32c(block[:got], crc)
+    return f"crc32c:{crc:08x}"
 
 
 def check_file(

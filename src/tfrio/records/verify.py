@@ -13,12 +13,13 @@ from tfrio.errors import NotTFRecordError, many
 from tfrio.records.check import FileReport, check_file
 from tfrio.records.meter import Meter
 from tfrio.records.names import SIDECAR, ShardGap, base_name
+from tfrio.records.noted import Noted, noted_shards
 from tfrio.records.shards import EMPTY_FILE, LEFTOVER, Ignored, gaps_beside, list_files
 from tfrio.records.totals import Total, check_totals
 from tfrio.storage import Entry, is_stream, list_folder, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from tfrio.storage import Source
     from tfrio.types import PathsLike
@@ -58,12 +59,14 @@ class VerifyReport:
         gaps: Missing and extra shards.
         totals: Numbers of records told beside the shards that do not fit.
         ignored: Files of folders that were left out.
+        changed: Sound shards that hold other bytes than the manifest of their export says.
     """
 
     files: tuple[FileReport, ...]
     gaps: tuple[ShardGap, ...] = ()
     totals: tuple[Total, ...] = ()
     ignored: tuple[Ignored, ...] = ()
+    changed: tuple[Finding, ...] = ()
 
     @property
     def records(self) -> int:
@@ -106,6 +109,7 @@ class VerifyReport:
             found += [Finding("damage", file.path, d.message) for d in file.damages]
         found += [Finding("shards", gap.prefix, gap.message) for gap in self.gaps]
         found += [Finding("total", total.path, total.message) for total in self.totals]
+        found += self.changed
         return tuple(found)
 
     def __str__(self) -> str:
@@ -180,8 +184,9 @@ def verify(
     )
     with ThreadPoolExecutor(workers, "verify") as pool:
         reports = tuple(pool.map(check, listing.files))
-    gaps, totals = _around(reports)
-    return VerifyReport(reports, gaps, totals, listing.ignored)
+        gaps, totals, noted = _around(reports)
+        changed = tuple(finding for finding in pool.map(_changed, noted) if finding is not None)
+    return VerifyReport(reports, gaps, totals, listing.ignored, changed)
 
 
 def _check(
@@ -215,8 +220,20 @@ def _folder(path: str) -> str:
     return path[: len(path) - len(base_name(path))]
 
 
-def _around(reports: Iterable[FileReport]) -> tuple[tuple[ShardGap, ...], tuple[Total, ...]]:
-    """Look at the folders of the files: are all shards there, and do the totals fit?"""
+def _changed(noted: Noted) -> Finding | None:
+    """Compare a sound shard with its manifest; what keeps it from being read is a finding, too."""
+    try:
+        fault = noted.fault()
+    except OSError as error:
+        fault = str(error)
+    return None if fault is None else Finding("shards", noted.path, fault)
+
+
+def _around(
+    reports: Sequence[FileReport],
+) -> tuple[tuple[ShardGap, ...], tuple[Total, ...], list[Noted]]:
+    """Look at the folders of the files: are all shards there, do totals fit, what is noted?"""
+    sizes = {report.path: report.bytes for report in reports if report.ok and report.bytes}
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
         if is_stream(report.path):
@@ -224,12 +241,14 @@ def _around(reports: Iterable[FileReport]) -> tuple[tuple[ShardGap, ...], tuple[
         counts.setdefault(_folder(report.path), {})[report.path] = report.records
     gaps = gaps_beside(path for files in counts.values() for path in files)
     totals: list[Total] = []
+    noted: list[Noted] = []
     for folder, files in counts.items():
         entries = [_beside(folder, entry) for entry in list_folder(folder or os.curdir)]
         sidecars = [path for path in entries if path.endswith(".json")]
         others = {p for p in entries if not p.endswith((".json", SIDECAR)) and not _hidden(p)}
         totals += check_totals(sidecars, files, others)
-    return tuple(gaps), tuple(totals)
+        noted += noted_shards(sidecars, sizes)
+    return tuple(gaps), tuple(totals), noted
 
 
 def _beside(folder: str, entry: Entry) -> str:

@@ -1,0 +1,103 @@
+"""The shards of an export against its manifest: all there, and of the sizes noted.
+
+Sizes tell at the cost of one look at each file that a shard was renamed or written again; that
+equally long ones hold the bytes noted is told by ``tfrio verify``, which reads them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tfrio import storage
+from tfrio.errors import GeoError
+from tfrio.records.names import base_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrio.geo.assemble_files import Survey
+    from tfrio.geo.assemble_target import Target
+    from tfrio.geo.manifest import ShardRow
+
+__all__ = ["check_own_shards", "folder_of", "of_export", "shards_here"]
+
+
+def folder_of(target: Target) -> str:
+    """Return the folder of an export with its separator, empty for the current one."""
+    return target.name[: len(target.name) - len(base_name(target.name))]
+
+
+def shards_here(target: Target, rows: Sequence[ShardRow], *, partial: bool) -> list[ShardRow]:
+    """Return the shards that are there, each of the size noted.
+
+    Args:
+        target: The export, known by its manifest.
+        rows: The shards wanted.
+        partial: Whether some may be missing.
+
+    Returns:
+        Their rows, in order.
+
+    Raises:
+        GeoError: Shards are missing, or one has another size.
+    """
+    folder = folder_of(target)
+    sizes = [storage.size_of(folder + row.name) for row in rows]
+    lost = [row for row, size in zip(rows, sizes, strict=True) if size is None]
+    if lost and (not partial or len(lost) == len(rows)):
+        raise _lost(target, lost, len(rows))
+    for row, size in zip(rows, sizes, strict=True):
+        if size is not None and size != row.size:
+            raise GeoError(
+                f"{folder}{row.name}: holds other bytes than the manifest says ({size:,} bytes, "
+                f"not {row.size:,}): was it renamed, or written again? Export it again, or remove "
+                "the manifest if the change is meant",
+                path=folder + row.name,
+                expected=row.size,
+                got=size,
+            )
+    return [row for row, size in zip(rows, sizes, strict=True) if size is not None]
+
+
+def check_own_shards(survey: Survey, target: Target) -> None:
+    """Compare files with the manifest where they are the shards of the export themselves.
+
+    Predictions may lie beside a copy of the manifest under the very names of the shards; other
+    features than the export's tell them.
+
+    Raises:
+        GeoError: A shard has another size.
+    """
+    if target.manifest is None:
+        return
+    known = {row.feature for row in target.manifest.bands} | {target.manifest.index_feature}
+    folder = os.path.normpath(folder_of(target) or ".")
+    names = {
+        base_name(path)
+        for path in survey.paths
+        if os.path.normpath(path[: len(path) - len(base_name(path))] or ".") == folder
+    }
+    rows = [row for row in target.manifest.shards if row.name in names]
+    if rows and set(survey.features) <= known:
+        shards_here(target, rows, partial=True)
+
+
+def of_export(survey: Survey, target: Target) -> bool:
+    """Tell whether the files bear the prefix of the export: its shards, not predictions."""
+    if target.prefix is None:
+        return False
+    own = os.path.normpath(target.prefix)
+    return all(os.path.normpath(file.prefix) == own for file in survey.files)
+
+
+def _lost(target: Target, lost: Sequence[ShardRow], total: int) -> GeoError:
+    """Return the error that names missing shards and says how to go on."""
+    shown = ", ".join(shard.name for shard in lost[:5])
+    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    remedy = "" if len(lost) == total else ", or pass partial=True to read those that are here"
+    return GeoError(
+        f"{target.name}: {len(lost)} of {total} shards are missing: {shown}{more}. "
+        f"Fetch them{remedy}",
+        path=target.name,
+    )

@@ -1,0 +1,96 @@
+"""What the manifest of an export notes of its shards, against the bytes that are there."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tfrio.records.check import crc_of
+from tfrio.records.names import base_name
+from tfrio.storage import open_read, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["Noted", "noted_shards"]
+
+_MOST = 1 << 30  # masks of a 100,000 x 100,000 raster pack into less
+_ENDING, _FORMAT = "-manifest.json", "tfrio-manifest/"
+_REMEDY = (
+    "was it renamed, or written again? Export it again, or remove the manifest if the change is "
+    "meant"
+)
+
+
+class _Row(msgspec.Struct):
+    name: str
+    size: int
+    digest: str = ""
+
+
+class _Manifest(msgspec.Struct):
+    format: str
+    shards: list[_Row] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A shard as its manifest notes it.
+
+    Attributes:
+        path: The shard.
+        found: Its bytes as stored.
+        manifest: The manifest.
+        size: Bytes that it notes.
+        digest: Digest that it notes: ``crc32c:`` and eight hexadecimal digits.
+    """
+
+    path: str
+    found: int
+    manifest: str
+    size: int
+    digest: str
+
+    def fault(self) -> str | None:
+        """Say that the shard holds other bytes; it is read only where the size is right."""
+        if self.found != self.size:
+            return self._other(f"{self.found:,} bytes, not {self.size:,}")
+        if not self.digest.startswith("crc32c:"):
+            return None
+        with contextlib.closing(open_read(self.path)) as reader:
+            digest = crc_of(reader)
+        return None if digest == self.digest else self._other(f"{digest}, not {self.digest}")
+
+    def _other(self, what: str) -> str:
+        return f"{self.path}: holds other bytes than {self.manifest} says ({what}): {_REMEDY}"
+
+
+def noted_shards(sidecars: Iterable[str], sizes: Mapping[str, int]) -> Iterator[Noted]:
+    """Yield the shards that manifests of exports note, of those with a known size.
+
+    Args:
+        sidecars: JSON files of a folder.
+        sizes: Stored bytes of sound files of that folder, by path.
+    """
+    for path in sidecars:
+        if not path.endswith(_ENDING):
+            continue
+        folder = path[: len(path) - len(base_name(path))]
+        for row in _rows(path):
+            shard = folder + row.name
+            if shard in sizes:
+                yield Noted(shard, sizes[shard], path, row.size, row.digest)
+
+
+def _rows(path: str) -> list[_Row]:
+    """Return the shards of a manifest, none where the file is something else."""
+    with contextlib.closing(open_read(path)) as reader:
+        text = reader.read_at(0, min(size_of(path) or 0, _MOST))
+    try:
+        manifest = msgspec.json.decode(text, type=_Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return []
+    return manifest.shards if manifest.format.startswith(_FORMAT) else []
