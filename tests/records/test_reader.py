@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from tests.records import golden
 from tests.records.golden import PAYLOADS, THREE, put
 from tfrio.errors import CorruptRecordError, NotTFRecordError, TfrioWarning, UsageError
+from tfrio.records.check import check_file
 from tfrio.records.damage import Damage, DamageReport
 from tfrio.records.reader import RecordStream, read_records
+from tfrio.records.writer import RecordWriter
 from tfrio.testing.reference import read_frames
 
 
@@ -204,6 +206,23 @@ def test_more_bad_records_than_max_bad_stop_the_job(tmp_path: Path) -> None:
         got = list(read_records(path, errors="skip", max_bad=5, report=report))
     assert len(got) == 95
     assert report.skipped_records == 5
+
+
+def test_a_damaged_block_counts_with_all_its_records(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord.gz"
+    with RecordWriter(path) as writer:
+        for payload in PAYLOADS:
+            writer.write(payload)
+    data = bytearray(path.read_bytes())
+    data[60] ^= 1  # in the only block
+    path.write_bytes(data)
+    report = DamageReport()
+    with pytest.warns(TfrioWarning, match="skipped 3 damaged records"):
+        assert list(read_records(path, errors="skip", report=report)) == []
+    assert (report.skipped_records, len(report.damages)) == (3, 1)
+    assert check_file(path).bad == 3
+    with pytest.raises(CorruptRecordError, match="3 bad records > max_bad 2"):
+        list(read_records(path, errors="skip", max_bad=2))
 
 
 def test_an_unknown_error_mode_is_refused(tmp_path: Path) -> None:

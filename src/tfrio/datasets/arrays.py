@@ -214,7 +214,7 @@ class ArrayDataset:
             whole = self._plan(progress)
             if self.loader_token is None:
                 self.check_batches(whole)
-            known = self.report.skipped_records
+            known = len(self.report.damages)
             self._passing = setup.look_in_passing(progress, self._choices, self._open())
             yield from self._pass(progress, whole)
             if self._passing is not None:

@@ -249,6 +249,7 @@ def _lost_stretch(lost: Lost, source: RecordSource, wanted: int) -> Damage:
         f"{wanted} was wanted. Fetch or write the file again, keep every whole record with `tfrio "
         'repair`, or read with errors="skip"',
         compressed_offset=at,
+        lost_records=lost.stop - lost.first,
     )
 
 

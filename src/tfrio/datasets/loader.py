@@ -105,13 +105,13 @@ class Loader:
     def _from_workers(self, progress: Progress) -> Iterator[tuple[Any, Progress]]:
         """Yield each batch (None where damage left nothing of one) and the progress after it."""
         size, report = self.dataset.batch_size or 1, self.dataset.report
-        known = report.skipped_records
+        known = len(report.damages)
         for batch in self._received():
             progress = progress.after(min(size, progress.left))
             yield batch, progress
             if progress.left == 0:  # an infinite dataset goes on with the next epoch
                 notices.left_out(progress.epoch, report.damages[known:])
-                known = report.skipped_records
+                known = len(report.damages)
                 progress = self.dataset.counted(Progress(progress.epoch + 1))
 
     def _received(self) -> Iterator[Any]:

@@ -175,7 +175,7 @@ def _open_file(path: str, index: Index, policy: DamagePolicy) -> RecordFile:
     except CorruptRecordError:
         if policy.mode != "skip":
             raise
-    known = policy.report.skipped_records
+    known = len(policy.report.damages)
     with RecordStream(path) as stream:
         for event in walk(stream, verify=False):
             if isinstance(event, Damage):

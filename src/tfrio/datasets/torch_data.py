@@ -132,7 +132,7 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
 
     def _to_loader(self) -> Iterator[Any]:
         """Yield batches, and what was left out on the way to them or stopped this worker."""
-        told = self.report.skipped_records
+        told = len(self.report.damages)
         try:
             for item in super().__iter__():
                 damages = self.report.damages[told:]

@@ -62,8 +62,8 @@ class FileReport:
 
     @property
     def bad(self) -> int:
-        """Damaged places."""
-        return len(self.damages)
+        """Records given up; a damaged place that does not tell how many it held counts once."""
+        return sum(damage.lost_records for damage in self.damages)
 
     @property
     def ok(self) -> bool:

@@ -69,7 +69,7 @@ class Damage:
         payload: The payload as it stands in the file, where its extent is known; unchecked unless
             ``repairable``.
         compressed_offset: Byte of the compressed file where compressed data is damaged.
-        lost_records: Records of a damaged gzip block, as its header tells; else 1.
+        lost_records: Records of a damaged gzip block, as its header or an index tells; else 1.
         repairable: Only the header is broken: the payload's own CRC holds.
     """
 
@@ -127,8 +127,11 @@ class DamageReport:
 
     @property
     def skipped_records(self) -> int:
-        """Damaged places; a stretch that held several records counts once."""
-        return len(self.damages)
+        """Records given up; a stretch of unknown many counts once, a gzip block with all its own.
+
+        ``damages`` has one entry a damaged place, so that this may be more than its length.
+        """
+        return sum(d.lost_records for d in self.damages)
 
     @property
     def bytes_lost(self) -> int:
@@ -154,7 +157,7 @@ class DamagePolicy:
 
     Args:
         mode: ``"raise"``, ``"skip"`` or ``"return"``.
-        max_bad: Most damages to accept, over all files; None for no limit.
+        max_bad: Most damaged records to accept, over all files; None for no limit.
         report: Where to count; a new one by default.
 
     Raises:
@@ -200,9 +203,9 @@ class DamagePolicy:
         here = self.report.damages[self._file_start :]
         self._file_start = len(self.report.damages)
         if here and self.mode == "skip":
-            lost = sum(d.lost for d in here)
+            lost, bad = sum(d.lost for d in here), sum(d.lost_records for d in here)
             warn_user(
-                f"{path}: skipped {len(here)} {many(len(here), 'damaged record')} ({lost:,} "
+                f"{path}: skipped {bad} {many(bad, 'damaged record')} ({lost:,} "
                 f"{many(lost, 'byte')} lost), the first at offset {here[0].offset}. "
                 "Run `tfrio verify` for a full account"
             )
