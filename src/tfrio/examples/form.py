@@ -212,15 +212,13 @@ class Learned:
         if self._changing != here:
             self._changing, self._tried = here, set()
         if fault.got in self._tried:
-            raise FeatureKindError(
+            raise _kind_error(
                 f"feature list '{key[0]}' mixes {KIND_NAMES[fault.expected]} and "
                 f"{KIND_NAMES[fault.got]} among the steps of record {error.record} of "
                 f"{error.path}; leave it out (features=[...]), or take the payload from "
                 "tfrio.read_records",
-                path=error.path,
-                record=error.record,
-                offset=error.offset,
-                feature=key[0],
+                key[0],
+                error,
             )
         self._tried.add(fault.got)
 
@@ -291,12 +289,17 @@ class Learned:
 def _mixed(name: str, seen: Seen, kind: Kind, error: TfrioError) -> FeatureKindError:
     """Return the error of a column whose records have two kinds, nobody having asked for one."""
     before, first = next(iter(seen.kinds.items()))
-    return FeatureKindError(
+    return _kind_error(
         f"feature '{name}' is {before} from record {first.record} of {first.path} on and {kind} in "
         f"record {error.record} of {error.path}; a column has one kind. Read rows with tfrio.read, "
         "or leave the feature out (features=[...])",
-        path=error.path,
-        record=error.record,
-        offset=error.offset,
-        feature=name,
+        name,
+        error,
+    )
+
+
+def _kind_error(text: str, name: str, error: TfrioError) -> FeatureKindError:
+    """Return the error of a feature's kind at the place of another error."""
+    return FeatureKindError(
+        text, path=error.path, record=error.record, offset=error.offset, feature=name
     )

@@ -139,10 +139,7 @@ def import_image(
     _check_choices(
         blend=blend, mask=mask, layout=layout, orientation=orientation, extent=extent, check=check
     )
-    picture = _picture(path_text(out), quicklook)
-    if not overwrite:
-        for path in filter(None, (path_text(out), picture)):
-            storage.refuse_existing(path)
+    picture = _picture(path_text(out), quicklook, overwrite=overwrite)
     palette = Palette.of(class_names, colors)
     wanted = None if dtype is None else known_dtype(dtype)
     request = Request(
@@ -181,11 +178,18 @@ def import_image(
     return report if picture is None else _with_quicklook(report, look, picture)
 
 
-def _picture(out: str, place: PathLike | bool) -> str | None:
-    """Return where the quicklook goes: beside the raster, or where asked; None without one."""
-    if isinstance(place, bool):
-        return f"{os.path.splitext(out)[0]}.png" if place else None  # noqa: PTH122
-    return os.fspath(place)
+def _picture(out: str, place: PathLike | bool, *, overwrite: bool) -> str | None:
+    """Return where the quicklook goes: beside the raster, or where asked; None without one.
+
+    Raises:
+        FileExistsError: It or the raster is there, and nobody asked to replace them.
+    """
+    beside = f"{os.path.splitext(out)[0]}.png" if place else None  # noqa: PTH122
+    picture = beside if isinstance(place, bool) else os.fspath(place)
+    if not overwrite:
+        for path in filter(None, (out, picture)):
+            storage.refuse_existing(path)
+    return picture
 
 
 def _with_quicklook(report: ImportReport, look: RasterLook, path: str) -> ImportReport:

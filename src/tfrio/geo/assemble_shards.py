@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tfrio import storage
 from tfrio.errors import GeoError
 from tfrio.records.names import base_name
+from tfrio.records.noted import other_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +50,9 @@ def shards_here(target: Target, rows: Sequence[ShardRow], *, partial: bool) -> l
         raise _lost(target, lost, len(rows))
     for row, size in zip(rows, sizes, strict=True):
         if size is not None and size != row.size:
+            what = f"{size:,} bytes, not {row.size:,}"
             raise GeoError(
-                f"{folder}{row.name}: holds other bytes than the manifest says ({size:,} bytes, "
-                f"not {row.size:,}): was it renamed, or written again? Export it again, or remove "
-                "the manifest if the change is meant",
+                other_bytes(folder + row.name, "the manifest", what),
                 path=folder + row.name,
                 expected=row.size,
                 got=size,

@@ -15,7 +15,7 @@ from tfrio.storage import open_read, size_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Noted", "noted_shards"]
+__all__ = ["Noted", "noted_shards", "other_bytes"]
 
 _MOST = 1 << 30  # masks of a 100,000 x 100,000 raster pack into less
 _ENDING, _FORMAT = "-manifest.json", "tfrio-manifest/"
@@ -65,7 +65,18 @@ class Noted:
         return None if digest == self.digest else self._other(f"{digest}, not {self.digest}")
 
     def _other(self, what: str) -> str:
-        return f"{self.path}: holds other bytes than {self.manifest} says ({what}): {_REMEDY}"
+        return other_bytes(self.path, self.manifest, what)
+
+
+def other_bytes(path: str, manifest: str, what: str) -> str:
+    """Say that a shard is not what a manifest notes, and what to do.
+
+    Args:
+        path: The shard.
+        manifest: What to call the manifest.
+        what: What it has, and what it should have.
+    """
+    return f"{path}: holds other bytes than {manifest} says ({what}): {_REMEDY}"
 
 
 def noted_shards(sidecars: Iterable[str], sizes: Mapping[str, int]) -> Iterator[Noted]:
