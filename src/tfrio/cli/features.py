@@ -100,8 +100,7 @@ def infer_command(
     from tfrio.examples.schema_json import schema_to_json
     from tfrio.storage import refuse_existing
 
-    if out is not None and not overwrite:
-        refuse_existing(out)
+    refuse_existing(out, overwrite=overwrite)
     schema = infer_schema(paths, sample=sample, scalars=scalars, utf8=utf8)
     if out is not None:
         save_schema(schema, out)

@@ -118,8 +118,7 @@ def index_command(
         for file in files:
             refuse_stream(file, "an index")
             named = out or (f"{file}.index" if text else None)
-            if named is not None and not overwrite:
-                refuse_existing(named)
+            refuse_existing(named, overwrite=overwrite)
             index = build_index(file, allow_partial=allow_partial, advanced=meter.add)
             place = _save_index(index, file, named, text=text)
             made.append(

@@ -186,9 +186,7 @@ def _picture(out: str, place: PathLike | bool, *, overwrite: bool) -> str | None
     """
     beside = f"{os.path.splitext(out)[0]}.png" if place else None  # noqa: PTH122
     picture = beside if isinstance(place, bool) else os.fspath(place)
-    if not overwrite:
-        for path in filter(None, (out, picture)):
-            storage.refuse_existing(path)
+    storage.refuse_existing(out, picture, overwrite=overwrite)
     return picture
 
 

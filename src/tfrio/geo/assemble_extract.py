@@ -86,8 +86,7 @@ def extract_patches(
             patch=target.patch,
         )
         path = str(folder / f"patch-{patch:06d}.tif")
-        if not overwrite:
-            storage.refuse_existing(path)
+        storage.refuse_existing(path, overwrite=overwrite)
         with raster_sink(path, look, flip_rows=False, flip_columns=False) as sink:
             sink.write(Window(0, 0, window.width, window.height), values.astype(array.dtype))
         files.append(path)

@@ -206,9 +206,8 @@ def upload_manifests(
     if not exports:
         raise GeoError(f"{folder}: no TFRecord file here. Give the folder of the predictions")
     target = Path(path_text(out if out is not None else folder))
-    if not overwrite:
-        for export in exports:
-            storage.refuse_existing(_place(target, export))
+    places = [_place(target, export) for export in exports]
+    storage.refuse_existing(*places, overwrite=overwrite)
     manifests: dict[str, dict[str, Any]] = {}
     problems = []
     for export in exports:

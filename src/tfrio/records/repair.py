@@ -129,8 +129,7 @@ def repair(
         raise UsageError(f"{out}: repair writes a new file; name another, or set overwrite")
     if not is_remote(path) and local_path(path).is_dir():
         raise UsageError(f"{path}: a folder; repair takes one file at a time")
-    if not overwrite:
-        refuse_existing(out)
+    refuse_existing(out, overwrite=overwrite)
     damages: list[Damage] = []
     repaired = 0
     with (

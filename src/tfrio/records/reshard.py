@@ -413,8 +413,7 @@ def _refuse_mixture(prefix: str, suffix: str, total: int | None, *, overwrite: b
                 f"{entry.path}: a shard of another set with the same prefix, which would be read "
                 "along with the new ones; remove that set, or name another prefix"
             )
-        if not overwrite:
-            refuse_existing(entry.path)
+        refuse_existing(entry.path, overwrite=overwrite)
 
 
 def _total(files: Sequence[str], keep: Callable[[bytes], bool] | None, errors: ErrorMode) -> int:
@@ -460,8 +459,7 @@ def merge(
     """
     files, out = expand(paths), path_text(out)
     stream = is_stream(out)
-    if not overwrite:
-        refuse_existing(out)
+    refuse_existing(out, overwrite=overwrite)
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
     with RecordWriter(out, compression=compression, level=level) as writer:
         for frames, ends in copy:

@@ -96,17 +96,21 @@ def is_stream(source: object) -> bool:
     return local.exists() and not local.is_file() and not local.is_dir()
 
 
-def refuse_existing(path: PathLike) -> None:
+def refuse_existing(*paths: PathLike | None, overwrite: bool) -> None:
     """Refuse to write to a name that is taken; pipes and devices are written to, not replaced.
 
     Args:
-        path: Where an output shall go.
+        paths: Where outputs shall go; None stands for one that is not wanted.
+        overwrite: Whether they may be replaced: then nothing is looked at.
 
     Raises:
-        FileExistsError: A file of this name exists.
+        FileExistsError: A file of one of these names exists.
     """
-    if not is_stream(path) and size_of(path_text(path)) is not None:
-        raise FileExistsError(f"{path_text(path)} exists already; name another, or set overwrite")
+    for path in () if overwrite else paths:
+        if path is not None and not is_stream(path) and size_of(path_text(path)) is not None:
+            raise FileExistsError(
+                f"{path_text(path)} exists already; name another, or set overwrite"
+            )
 
 
 def refuse_stream(source: object, work: str) -> None:

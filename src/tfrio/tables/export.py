@@ -128,8 +128,7 @@ def export_table(
         FileExistsError: The file exists and ``overwrite`` is not set.
     """
     path = f"{prefix_of(path_text(prefix))}.tfrecord.gz"
-    if not overwrite:
-        storage.refuse_existing(path)
+    storage.refuse_existing(path, overwrite=overwrite)
     asked = frozenset(name for name, kind in (types or {}).items() if kind == "bytes")
     table = open_table(source, layer=layer, encoding=encoding, text=asked)
     fields = apply_types(select(table.fields, selectors), types)

@@ -113,9 +113,8 @@ def extract_images(
 @contextmanager
 def _sink(out: str, *, overwrite: bool) -> Iterator[Callable[[str, bytes], object]]:
     """Give what takes a name and the bytes of a file."""
-    refuse = (lambda _: None) if overwrite else storage.refuse_existing
     if out.lower().endswith(".zip"):
-        refuse(out)
+        storage.refuse_existing(out, overwrite=overwrite)
         # Images are compressed already; zip only holds them together.
         with storage.atomic_write(out) as file, zipfile.ZipFile(file, "w") as archive:
             yield archive.writestr
@@ -124,7 +123,7 @@ def _sink(out: str, *, overwrite: bool) -> Iterator[Callable[[str, bytes], objec
 
     def put(name: str, data: bytes) -> None:
         folder.mkdir(parents=True, exist_ok=True)  # after an error in the first record: no folder
-        refuse(str(folder / name))
+        storage.refuse_existing(folder / name, overwrite=overwrite)
         with storage.atomic_write(folder / name) as file:
             file.write(data)
 

@@ -111,8 +111,7 @@ def import_table(
     """
     target = path_text(out)
     form = format_of(target)
-    if not overwrite:
-        storage.refuse_existing(target)
+    storage.refuse_existing(target, overwrite=overwrite)
     files = expand(path)
     manifest = find_manifest(files[0]) if len(files) == 1 else None
     schema = table_schema(files, shapes={**_noted_shapes(manifest), **(shapes or {})})

@@ -109,8 +109,7 @@ def convert(
         raise UsageError(
             f"{source} and {target} are both tables; one side of a conversion is TFRecord"
         )
-    if not overwrite:
-        storage.refuse_existing(target)
+    storage.refuse_existing(target, overwrite=overwrite)
     told = progress or (lambda _done, _total: None)
     if given == made:
         if features is not None:
