@@ -41,9 +41,9 @@ def callables(value: object) -> list[object]:
 
 
 def bare_names(node: ast.AST, where: str) -> Iterator[str]:
-    """Yield the public classes and functions within a piece of code that say nothing of themselves.
+    """Yield the classes and functions without underscore that say nothing of themselves.
 
-    Overloads are left out: the function they belong to has the docstring.
+    All of them: methods of private classes, functions within functions, and each overload.
     """
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -51,21 +51,22 @@ def bare_names(node: ast.AST, where: str) -> Iterator[str]:
                 yield from bare_names(child, where)
             continue
         here = f"{where}.{child.name}"
-        if child.name.startswith("_") or "overload" in map(ast.unparse, child.decorator_list):
-            continue
-        if not ast.get_docstring(child):
-            yield f"{here} has no docstring"
-        if not isinstance(child, ast.ClassDef):
-            given = child.args
-            unsaid = [
-                a.arg
-                for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)
-                if a.annotation is None and a.arg not in ("self", "cls")
-            ]
-            yield from (f"{here}({name}) has no annotation" for name in unsaid)
-            if child.returns is None:
-                yield f"{here} returns what?"
+        if not child.name.startswith("_"):
+            if not ast.get_docstring(child):
+                yield f"{here} has no docstring"
+            if not isinstance(child, ast.ClassDef):
+                yield from unsaid_types(child, here)
         yield from bare_names(child, here)
+
+
+def unsaid_types(function: ast.FunctionDef | ast.AsyncFunctionDef, where: str) -> Iterator[str]:
+    """Yield what the signature of a function leaves open."""
+    given = function.args
+    for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+        if argument.annotation is None and argument.arg not in ("self", "cls"):
+            yield f"{where}({argument.arg}) has no annotation"
+    if function.returns is None:
+        yield f"{where} returns what?"
 
 
 SOURCES = sorted((REPOSITORY / "src" / "tfrio").rglob("*.py"))
@@ -79,12 +80,21 @@ def test_all_that_bears_no_underscore_is_documented_and_annotated() -> None:
     ]
     assert not found, "\n".join(found)
     assert len(SOURCES) > 100
-    odd = "class A:\n  def f(self, x): ...\n  def _g(self, x): ...\ndef h() -> int:\n  'Say.'"
+    odd = """class _A:
+  def f(self, x): ...
+  def _g(self, x):
+    class B: pass
+@overload
+def h() -> int: ...
+def h() -> int:
+  'Say.'
+"""
     assert [*bare_names(ast.parse(odd), "m")] == [
-        "m.A has no docstring",
-        "m.A.f has no docstring",
-        "m.A.f(x) has no annotation",
-        "m.A.f returns what?",
+        "m._A.f has no docstring",
+        "m._A.f(x) has no annotation",
+        "m._A.f returns what?",
+        "m._A._g.B has no docstring",
+        "m.h has no docstring",
     ]
 
 

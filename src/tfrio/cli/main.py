@@ -118,6 +118,7 @@ def _leaving_on_signals() -> Iterator[None]:
     """Let signals end the program like an exception, so that files under way are removed."""
 
     def leave(number: int, _frame: object) -> None:
+        """Leave with the status that shells give to a program ended by a signal."""
         raise SystemExit(128 + number)
 
     taken = []

@@ -408,6 +408,7 @@ def _mixed_order(
     first = np.cumsum([0, *totals])
 
     def order_of(source: int, turn: int) -> Order:
+        """Return the order in which a source is read for the turn-th time."""
         if kind == "none":
             return FileOrder(totals[source])
         inside = None

@@ -157,11 +157,13 @@ def _unpacked(address: int | None) -> dict[bytes, bytes]:
     at = address
 
     def taken(size: int) -> bytes:
+        """Return the next bytes."""
         nonlocal at
         at += size
         return ctypes.string_at(at - size, size)
 
     def number() -> int:
+        """Return the next number."""
         return int(_INT32.unpack(taken(_INT32.size))[0])
 
     return {taken(number()): taken(number()) for _ in range(number())}

@@ -84,6 +84,7 @@ class BatchEncoder:
         apart = False
 
         def noted(row: int, shape: tuple[int, ...]) -> None:
+            """Note the shape of a row."""
             nonlocal apart
             apart = True
             self._rows.note_shape(name, shape, row=row)

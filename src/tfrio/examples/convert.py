@@ -91,10 +91,12 @@ class _Steps:
         return int(np.searchsorted(self._offsets, index, "right")) - 1
 
     def where(self, row: int) -> str:
+        """Say which step of which row an inner value came from."""
         outer = self._row(row)
         return f"step {row - int(self._offsets[outer])} of {self._outer.where(outer)}"
 
     def place(self, row: int) -> Mapping[str, Any]:
+        """Return path, record and offset of the row around an inner value."""
         return self._outer.place(self._row(row))
 
 

@@ -114,6 +114,7 @@ def _absent(
 
 def _concat(parts: list[NativeColumn]) -> NativeColumn:
     def chained(arrays: list[Array | None]) -> Array | None:
+        """Chain offsets; None where the columns have none."""
         return None if arrays[0] is None else _chain([a for a in arrays if a is not None])
 
     return NativeColumn(

@@ -118,6 +118,8 @@ def _lazy(patches: _Patches) -> Any:
     core: Any = require("xarray.core.indexing", extra="xarray")
 
     class Lazy(base):  # type: ignore[misc]
+        """Patches as an array that xarray reads from when values are asked for."""
+
         shape, dtype = patches.shape, patches.dtype
 
         def __getitem__(self, key: Any) -> Any:

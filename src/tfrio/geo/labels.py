@@ -137,6 +137,7 @@ class _LabelReader:
         self._source = source
 
     def read(self, window: Window) -> Block:
+        """Burn the shapes that touch a window."""
         labels = self._source.labels
         values = burn(
             self._source.shapes,

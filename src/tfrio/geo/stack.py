@@ -118,6 +118,7 @@ class _StackReader:
             raise
 
     def read(self, window: Window) -> Block:
+        """Read a window of every part; beyond a part's own extent its bands are masked."""
         block = Block([], [])
         for part, reader in zip(self._parts, self._readers, strict=True):
             zeros = [np.dtype(band.dtype).type(0) for band in part.bands]
@@ -127,6 +128,7 @@ class _StackReader:
         return block
 
     def close(self) -> None:
+        """Release the handles of all parts."""
         for reader in self._readers:
             reader.close()
 
@@ -240,6 +242,7 @@ class _SeriesReader:
         self._dtype = np.dtype(dtype)
 
     def read(self, window: Window) -> Block:
+        """Read a window of every step, as one band of several planes."""
         got = self._inner.read(window)
         masked: Mask | None = None
         if any(mask is not None for mask in got.masked):
@@ -248,6 +251,7 @@ class _SeriesReader:
         return Block([np.stack(got.values).astype(self._dtype, copy=False)], [masked])
 
     def close(self) -> None:
+        """Release the handles of all steps."""
         self._inner.close()
 
 
@@ -307,6 +311,7 @@ class _MaskedReader:
         self._inner = source.inner.open()
 
     def read(self, window: Window) -> Block:
+        """Read a window, with the further pixels masked in every band."""
         block = self._inner.read(window)
         hidden = np.zeros((window.height, window.width), np.bool_)
         number = self._source.mask_band
@@ -330,4 +335,5 @@ class _MaskedReader:
         return mask
 
     def close(self) -> None:
+        """Release the handle of the source."""
         self._inner.close()

@@ -249,10 +249,12 @@ class _Pieces:
         self.pieces: list[Piece] = []
 
     def write(self, data: Piece, /) -> int:
+        """Keep a piece."""
         self.pieces.append(data)
         return len(data)
 
-    def flush(self) -> None: ...
+    def flush(self) -> None:
+        """Do nothing: the pieces are in memory."""
 
 
 @contextlib.contextmanager
@@ -261,6 +263,7 @@ def _packed(job: Job, done: Rendered) -> Iterator[Callable[[Framed], None]]:
     if not job.names.compressed:
 
         def take(framed: Framed) -> None:
+            """Keep framed records as they are."""
             done.pieces.append(framed.data.data)
             done.records += len(framed.ends)
             done.raw += len(framed.data)
@@ -271,6 +274,7 @@ def _packed(job: Job, done: Rendered) -> Iterator[Callable[[Framed], None]]:
     with RecordWriter(cast("IO[bytes]", sink), compression="gzip", threads=1) as writer:
 
         def pack(framed: Framed) -> None:
+            """Compress framed records."""
             writer.write_framed(framed.data.data, framed.ends)
             done.records += len(framed.ends)
             done.raw += len(framed.data)

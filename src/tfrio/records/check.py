@@ -210,9 +210,11 @@ class _Sample:
 
     @property
     def full(self) -> bool:
+        """Tell whether the sample has all it takes."""
         return len(self.payloads) >= _SAMPLE_RECORDS or self._room <= 0
 
     def add(self, chunk: Chunk) -> None:
+        """Take payloads of a chunk while there is room."""
         for payload in () if self.full else chunk.payloads():
             self.payloads.append(payload)
             self._room -= len(payload)

@@ -272,7 +272,8 @@ def read_records(
     report: DamageReport | None = ...,
     start: int = ...,
     threads: int | None = ...,
-) -> Iterator[bytes]: ...
+) -> Iterator[bytes]:
+    """Read payloads; damage raises or is left out."""
 
 
 @overload
@@ -286,7 +287,8 @@ def read_records(
     report: DamageReport | None = ...,
     start: int = ...,
     threads: int | None = ...,
-) -> Iterator[bytes | Damage]: ...
+) -> Iterator[bytes | Damage]:
+    """Read payloads, and with ``errors="return"`` damage in its place."""
 
 
 def read_records(

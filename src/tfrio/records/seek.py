@@ -48,6 +48,7 @@ def _dynamic_block() -> tuple[int, int]:
     bits = size = 0
 
     def put(value: int, width: int) -> None:
+        """Append a value of so many bits, lowest first."""
         nonlocal bits, size
         bits |= value << size
         size += width

@@ -56,6 +56,7 @@ def _store_entries(url: str) -> list[Entry]:
     root = url[: len(url) - len(key)]
 
     def entries() -> list[Entry]:
+        """Ask the store."""
         batches = obstore.list(store, prefix=key.rpartition("/")[0] or None)
         return [Entry(root + str(m["path"]), int(m["size"])) for batch in batches for m in batch]
 

@@ -122,6 +122,7 @@ def _sink(out: str, *, overwrite: bool) -> Iterator[Callable[[str, bytes], objec
     folder = Path(out)
 
     def put(name: str, data: bytes) -> None:
+        """Write a file of the folder."""
         folder.mkdir(parents=True, exist_ok=True)  # after an error in the first record: no folder
         storage.refuse_existing(folder / name, overwrite=overwrite)
         with storage.atomic_write(folder / name) as file:

@@ -167,7 +167,9 @@ class _Rows(Protocol):
     crs: str | None
 
     def __iter__(self) -> Iterator[Row]: ...
-    def point(self, geometry: dict[str, Any] | None) -> Point: ...
+    def point(self, geometry: dict[str, Any] | None) -> Point:
+        """Return the point of a geometry, None where it is none."""
+        ...
 
 
 class _MappingRows:
