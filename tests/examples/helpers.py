@@ -7,6 +7,9 @@ from typing import Any
 
 from tests.core.payloads import protobuf_classes
 from tfrio import _core
+from tfrio.examples.columns import Batch
+from tfrio.examples.decode import read_batches
+from tfrio.examples.schema import Feature
 
 KINDLESS = object()
 
@@ -53,6 +56,12 @@ def payloads(path: Any) -> list[bytes]:
     data = Path(path).read_bytes()
     spans = _core.scan(data, final=True).spans.tolist()
     return [data[a : a + n] for a, n in spans]
+
+
+def one_batch(path: str, schema: dict[str, Feature], **options: Any) -> Batch:
+    """Read the at most 100 records of a file as one batch, by a schema."""
+    (batch,) = read_batches(path, 100, schema=schema, **options)
+    return batch
 
 
 def _fill(feature: Any, values: Any) -> None:
