@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from tfrio import _core, storage
+from tfrio import _core
 from tfrio.examples.check import SchemaCheck, misfits
 from tfrio.examples.layout import shown_name
 from tfrio.examples.observe import Observation, Seen
 from tfrio.examples.schema import Schema
+from tfrio.geo.fills import exports_beside
 from tfrio.geo.grid import kernel_candidates
 from tfrio.geo.manifest import read_manifest
 from tfrio.geo.mixer import read_mixer
-from tfrio.geo.naming import ExportNames, group_exports
 from tfrio.records.verify import VerifyReport, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tfrio.examples.schema import SchemaLike
+    from tfrio.geo.naming import ExportNames
     from tfrio.types import XY, PathsLike
 
 __all__ = ["Content", "ExportInfo", "FeatureInfo", "InfoReport", "info"]
@@ -236,14 +237,9 @@ def _feature(seen: Seen, records: int) -> FeatureInfo:
 
 def _exports(paths: list[str], seen: Observation) -> Iterator[ExportInfo]:
     """Find the mixers beside the files."""
-    folders = {path.rpartition("/")[0] for path in paths}
-    for folder in sorted(folders):
-        names = [entry.path for entry in storage.list_folder(folder or ".")]
-        for export in group_exports(names):
-            known = {name.rpartition("/")[2] for name in export.shards}
-            mine = any(path.rpartition("/")[2] in known for path in paths)
-            if export.mixer is not None and mine:
-                yield _export(export, export.mixer, seen)
+    for export in exports_beside(paths):
+        if export.mixer is not None:
+            yield _export(export, export.mixer, seen)
 
 
 def _export(names: ExportNames, mixer_path: str, seen: Observation) -> ExportInfo:

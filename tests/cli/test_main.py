@@ -24,7 +24,29 @@ def test_help_lists_every_command_with_a_line(capsys: pytest.CaptureFixture[str]
     text = capsys.readouterr().out
     for name in entry._COMMANDS:
         assert f"\n  {name} " in text
-    assert "Exit status: 0 fine, 1 a problem in the data, 2 wrong use." in text
+    assert "0 fine, 1 a problem in the data, 2 wrong use." in text
+
+
+def test_help_groups_the_commands_by_the_road(capsys: pytest.CaptureFixture[str]) -> None:
+    leave_with(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    headings = [lines.index(f"{heading}:") for heading in entry._ROAD]
+    assert headings == sorted(headings)
+    for at, part in zip(headings, entry._ROAD.values(), strict=True):
+        assert [line.split()[0] for line in lines[at + 1 :][: len(part)]] == list(part)
+    assert lines.index("Options:") > headings[-1]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("arguments", [[], ["export"], ["import"], ["schema"]])
+def test_a_group_alone_shows_its_whole_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert leave_with([*arguments, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert leave_with(arguments) == 2
+    assert capsys.readouterr().err == text
+    assert text.count("\n") >= 10
 
 
 @pytest.mark.parametrize("name", list(entry._COMMANDS))
@@ -41,6 +63,20 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
         (["nope"], "tfrio: No such command 'nope'. See: tfrio --help\n"),
         (["demo", "--nope"], "tfrio: No such option '--nope'. See: tfrio demo --help\n"),
         (["head"], "tfrio: Missing argument 'PATHS...'. See: tfrio head --help\n"),
+        (
+            ["info", "a.tfrecord", "--schema"],
+            "tfrio: Option '--schema' requires an argument. See: tfrio info --help\n",
+        ),
+        (
+            ["info", "--schema", "a.tfrecord"],
+            "tfrio: Missing argument 'PATHS...'. --schema took 'a.tfrecord' as its value. "
+            "See: tfrio info --help\n",
+        ),
+        (["head", "--raw"], "tfrio: Missing argument 'PATHS...'. See: tfrio head --help\n"),
+        (
+            ["export", "image", "--patch"],
+            "tfrio: Option '--patch' requires an argument. See: tfrio export image --help\n",
+        ),
     ],
 )
 def test_wrong_use_is_one_line_and_2(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples.helpers import KINDLESS, Empty, example, put, sequence
-from tfrio.errors import CorruptRecordError
+from tfrio.errors import CorruptRecordError, UsageError
 from tfrio.examples.stats import stats
 from tfrio.examples.writer import Writer
 
@@ -147,3 +147,26 @@ def test_progress_ends_at_the_size_of_all_files(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in paths)
     assert calls[-1] == (size, size)
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+
+
+def test_a_fill_is_counted_and_left_out_of_the_numbers(tmp_path: Path) -> None:
+    numbers, whole = np.float32([0.1, 2, 0.1, 5]), [0, 4, 0, 8, 8]
+    for name in ("a", "b"):
+        with Writer(tmp_path / name) as writer:
+            writer.write({"x": numbers, "n": whole, "y": numbers, "name": "0"})
+    found = stats([str(tmp_path / "a"), str(tmp_path / "b")], fill={"x": 0.1, "n": 0, "name": 0})
+    assert (found["x"].filled, found["x"].values) == (4, 8)
+    assert (found["x"].minimum, found["x"].maximum, found["x"].mean) == (2, 5, 3.5)
+    assert (found["n"].filled, found["n"].minimum) == (4, 4)
+    assert (found["y"].filled, found["name"].filled) == (0, 0)
+    assert found["y"].minimum == np.float32(0.1)
+    assert "fill" in found.table()[0]
+    assert "fill" not in stats(tmp_path / "a").table()[0]
+    everything = stats(tmp_path / "a", fill={"n": 4.5})
+    assert everything["n"].filled == 0
+
+
+@pytest.mark.parametrize("fill", [0, ["x"], {"x": "0"}, {"x": None}])
+def test_a_fill_is_numbers_by_name(tmp_path: Path, fill: object) -> None:
+    with pytest.raises(UsageError, match="fill is a dict of numbers by feature"):
+        stats(tmp_path / "a", fill=fill)

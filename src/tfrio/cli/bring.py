@@ -20,7 +20,7 @@ from tfrio.cli.params import (
 __all__ = ["import_command"]
 
 
-@click.group("import", short_help="Bring TFRecord back to maps and tables.")
+@click.group("import", short_help="Put predictions on the map (import image), write tables.")
 def import_command() -> None:
     """Bring TFRecord back: predictions to GeoTIFF, tables to GeoParquet, GeoJSON or CSV."""
 

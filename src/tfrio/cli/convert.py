@@ -13,7 +13,7 @@ from tfrio.cli.params import names, not_standard_output, overwrite_option, reada
 __all__ = ["convert_command", "extract_command"]
 
 
-@click.command("convert", short_help="Convert to Parquet, Arrow or npz and back.")
+@click.command("convert", short_help="Convert to Parquet, Arrow or npz and back, exactly.")
 @click.argument("sources", nargs=-1, required=True, callback=readable)
 @click.argument("out", callback=not_standard_output)
 @click.option(

@@ -32,7 +32,7 @@ _LABELS = ("attribute", "name", "dtype", "background", "nodata", "crs")
 _RESAMPLING = ("nearest", "bilinear", "cubic", "average", "mode", "max", "min", "med")
 
 
-@click.group("export", short_help="Write rasters and tables as TFRecord.")
+@click.group("export", short_help="Write rasters (export image) and tables (export table).")
 def export_command() -> None:
     """Write rasters and tables as TFRecord, the way Earth Engine does."""
 

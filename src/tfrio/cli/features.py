@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from tfrio.cli.fills import agreed, named, shown_fills, told
 from tfrio.cli.output import console, emit_json, json_option, new_table, progress
 from tfrio.cli.params import (
     names,
@@ -19,6 +20,8 @@ from tfrio.cli.params import (
 if TYPE_CHECKING:
     from tfrio.examples.infer import Utf8
     from tfrio.examples.stats import Statistics
+    from tfrio.examples.tally import FeatureStats
+    from tfrio.geo.fills import ExportFill
 
 __all__ = ["schema_command", "stats_command"]
 
@@ -26,11 +29,22 @@ __all__ = ["schema_command", "stats_command"]
 @click.command("stats", short_help="Count what each feature holds.")
 @click.argument("paths", nargs=-1, required=True, callback=readable)
 @click.option("-k", "--keys", help="Only these features, separated by commas.")
+@click.option(
+    "--no-fill",
+    is_flag=True,
+    help="Leave out values that fill masked pixels, as the manifest of the export names them.",
+)
 @skip_bad_option
 @utf8_option
 @json_option
 def stats_command(
-    paths: tuple[str, ...], *, keys: str | None, skip_bad: bool, utf8: Utf8, as_json: bool
+    paths: tuple[str, ...],
+    *,
+    keys: str | None,
+    no_fill: bool,
+    skip_bad: bool,
+    utf8: Utf8,
+    as_json: bool,
 ) -> None:
     """Count what each feature of PATHS (files, folders, globs) holds, over every record.
 
@@ -40,17 +54,30 @@ def stats_command(
     \b
     Examples:
       tfrio stats train.tfrecord
+      tfrio stats --no-fill export/
       tfrio stats --json -k label,image shards/
     """
     from tfrio.examples.stats import stats
+    from tfrio.records.shards import expand
 
+    files = expand(paths)
+    left_out, fills = told(files) if no_fill else ({}, shown_fills(files))
     errors: Literal["skip", "raise"] = "skip" if skip_bad else "raise"
     with progress("counting", "bytes") as update:
-        found = stats(paths, features=names(keys), errors=errors, utf8=utf8, progress=update)
+        found = stats(
+            files,
+            features=names(keys),
+            fill=left_out,
+            errors=errors,
+            utf8=utf8,
+            progress=update,
+        )
     if as_json:
         emit_json(found.to_dict())
-    else:
-        _tell_stats(found)
+        return
+    _tell_stats(found)
+    if fills:
+        _tell_fills(found, fills, left_out=no_fill)
 
 
 def _tell_stats(found: Statistics) -> None:
@@ -64,7 +91,30 @@ def _tell_stats(found: Statistics) -> None:
     out.print(table)
 
 
-@click.group("schema", short_help="Learn a schema, or check files against one.")
+def _tell_fills(found: Statistics, fills: list[ExportFill], *, left_out: bool) -> None:
+    """Say which values are no pixels, and whether they are among the numbers above."""
+    here = {feature.name: feature for feature in found.features.values()}
+    values = {name: value for name, value in agreed(fills).items() if name in here}
+    if left_out:
+        same = sorted({name for fill in fills for name in fill.shared} & set(values))
+        also = f"; real pixels of that value in {', '.join(same)}, too" if same else ""
+        text = f"left out as the fill of masked pixels: {named(fills, values)}{also}"
+    else:
+        values = {n: v for n, v in values.items() if _spans(here[n], v)}
+        text = (
+            f"masked pixels hold {named(fills, values)}, and are counted like the others; "
+            "--no-fill leaves them out"
+        )
+    if values:
+        console().print(f"\n{text}", style="yellow")
+
+
+def _spans(feature: FeatureStats, value: float) -> bool:
+    low, high = feature.minimum, feature.maximum
+    return low is not None and high is not None and low <= value <= high
+
+
+@click.group("schema", short_help="Learn a schema (schema infer), check files (schema check).")
 def schema_command() -> None:
     """Learn the schema of files, or check files against one."""
 

@@ -6,13 +6,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
+import numpy as np
 
+from tfrio.cli.fills import agreed, named, shown_fills
 from tfrio.cli.output import console, json_option
 from tfrio.cli.params import readable, skip_bad_option, utf8_option
 from tfrio.cli.values import describe, plain, preview
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tfrio.examples.infer import Utf8
 
@@ -62,6 +64,8 @@ def head_command(
     from tfrio.records.shards import expand
 
     files = expand(paths)  # all of them, though the first may hold records enough
+    fills = [] if as_json or raw else shown_fills(files)
+    fill, filled = agreed(fills), False
     asked = keys.split(",") if keys else None
     missing, record = False, -1
     errors: Errors = "skip" if skip_bad else "raise"
@@ -72,9 +76,14 @@ def head_command(
         if as_json:
             _print_json(shown)
         else:
-            _print_record(record, shown)
+            filled |= _print_record(record, shown, fill)
     if record < 0 < number and not as_json:
         click.echo("no records")
+    if filled:
+        console().print(
+            f"fill: {named(fills, fill)} stands for masked pixels and margins beyond the raster",
+            style="yellow",
+        )
     if missing and strict:
         raise SystemExit(1)
 
@@ -100,14 +109,26 @@ def _print_json(row: dict[str, Any]) -> None:
     click.echo(msgspec.json.encode({name: plain(value) for name, value in row.items()}))
 
 
-def _print_record(record: int, row: dict[str, Any]) -> None:
-    out = console()
+def _print_record(record: int, row: dict[str, Any], fill: Mapping[str, float]) -> bool:
+    """Show a record; return whether some of its values only fill masked pixels."""
+    out, filled = console(), 0
     out.print(f"record {record}", style="bold")
     width = max((len(name) for name in row), default=0)
     for name, value in row.items():
         if value is None:
             out.print(f"  {name + ':':<{width + 1}} absent", style="yellow")
         else:
-            out.print(f"  {name + ':':<{width + 1}} {describe(value):<18} {preview(value)}")
+            here = _count_fill(value, fill.get(name))
+            note = f" ({here:,} are fill)" if here else ""
+            filled += here
+            out.print(f"  {name + ':':<{width + 1}} {describe(value):<18} {preview(value)}{note}")
     if not row:
         out.print("  no features")
+    return filled > 0
+
+
+def _count_fill(value: Any, fill: float | None) -> int:
+    """Return how many numbers of a value only fill masked pixels."""
+    if fill is None or not isinstance(value, np.ndarray):
+        return 0
+    return int((value == value.dtype.type(fill)).sum())

@@ -33,9 +33,13 @@ _CONTENTS = {
 _ADVICE = ". Run `tfrio verify`"  # is running
 
 
-@click.command("info", short_help="Say what files hold: records, features, compression, damage.")
+@click.command("info", short_help="Say what files hold: records, features, damage.")
 @click.argument("paths", nargs=-1, required=True, callback=readable)
-@click.option("--schema", help="Also say how they fit this schema; leaves with 1 if they do not.")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    help="Also say how they fit this schema; leaves with 1 if they do not.",
+)
 @json_option
 def info_command(paths: tuple[str, ...], *, schema: str | None, as_json: bool) -> None:
     """Say what PATHS (files, folders, globs, - for standard input) hold. No schema is needed.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrio.cli.output import fail
-from tfrio.cli.wording import spoken
+from tfrio.cli.wording import command_of, spoken
 from tfrio.errors import TfrioError, TfrioWarning, UsageError
 
 if TYPE_CHECKING:
@@ -22,26 +22,35 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "run"]
 
-_COMMANDS = {
-    "demo": "tfrio.cli.demo.command",
-    "info": "tfrio.cli.look",
-    "head": "tfrio.cli.head",
-    "stats": "tfrio.cli.features",
-    "schema": "tfrio.cli.features",
-    "count": "tfrio.cli.files",
-    "verify": "tfrio.cli.look",
-    "repair": "tfrio.cli.files",
-    "index": "tfrio.cli.files",
-    "export": "tfrio.cli.export",
-    "import": "tfrio.cli.bring",
-    "upload-manifest": "tfrio.cli.upload",
-    "convert": "tfrio.cli.convert",
-    "extract": "tfrio.cli.convert",
-    "split": "tfrio.cli.files",
-    "merge": "tfrio.cli.files",
-    "filter": "tfrio.cli.files",
+_ROAD = {
+    "Start here": {"demo": "tfrio.cli.demo.command"},
+    "Write": {"export": "tfrio.cli.export", "convert": "tfrio.cli.convert"},
+    "Look": {
+        "info": "tfrio.cli.look",
+        "head": "tfrio.cli.head",
+        "stats": "tfrio.cli.features",
+        "count": "tfrio.cli.files",
+        "schema": "tfrio.cli.features",
+    },
+    "Check and mend": {
+        "verify": "tfrio.cli.look",
+        "repair": "tfrio.cli.files",
+        "index": "tfrio.cli.files",
+    },
+    "Rearrange": {
+        "split": "tfrio.cli.files",
+        "merge": "tfrio.cli.files",
+        "filter": "tfrio.cli.files",
+    },
+    "Bring back": {
+        "import": "tfrio.cli.bring",
+        "extract": "tfrio.cli.convert",
+        "upload-manifest": "tfrio.cli.upload",
+    },
 }
-"""Each command and the module that holds it; loaded when called, so that `--help` is quick."""
+"""The parts of the road; each command and its module, loaded when called: `--help` is quick."""
+
+_COMMANDS = {name: module for part in _ROAD.values() for name, module in part.items()}
 
 
 class _Commands(click.Group):
@@ -59,15 +68,33 @@ class _Commands(click.Group):
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands first: they are what a person looks for."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a paragraph of commands for each part of the road, in one column."""
+        width = max(map(len, _COMMANDS))
+        for heading, part in _ROAD.items():
+            found = [(name, self.get_command(ctx, name)) for name in part]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(width), c.get_short_help_str(99)) for name, c in found if c]
+                )
+
 
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 fine, 1 a problem in the data, 2 wrong use.",
+    epilog="""\b
+What next?        tfrio COMMAND --help explains a command and gives examples.
+From Python:      tfrio.read(FILE) gives rows, tfrio.torch datasets.
+Exit status:      0 fine, 1 a problem in the data, 2 wrong use.""",
 )
 @click.version_option(package_name="tfrio", message="tfrio %(version)s")
 def main() -> None:
-    """Read, check, write and convert TFRecord files, without TensorFlow.
+    """Rasters and tables to TFRecord and back to the map, without TensorFlow.
 
     \b
     New here?         tfrio demo
@@ -77,6 +104,8 @@ def main() -> None:
 
 
 _ROOT: click.Command = main
+# click before 8.2 prints the help itself.
+_NOTHING_TYPED: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 _ENDING = [
     number
     for name in ("SIGTERM", "SIGHUP")  # there is no SIGHUP on Windows
@@ -103,8 +132,11 @@ def run(arguments: Sequence[str] | None = None) -> None:
         warnings.showwarning = show_warning  # type: ignore[assignment]
         try:
             raise SystemExit(main(typed, prog_name="tfrio", standalone_mode=False))
+        except _NOTHING_TYPED as error:  # a group of commands alone: its message is its help
+            click.echo(error.format_message(), err=True)
+            raise SystemExit(2) from None
         except click.UsageError as error:
-            fail(f"{error.format_message()} {_help_for(error.ctx)}", 2)
+            fail(_wrong_use(error, typed), 2)
         except click.Abort:
             fail("interrupted", 130)
         except (UsageError, FileExistsError) as error:  # a name that is taken is wrong use
@@ -133,9 +165,19 @@ def _leaving_on_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _help_for(context: click.Context | None) -> str:
-    """Name the help page to read after a wrong call."""
-    return f"See: {context.command_path if context else 'tfrio'} --help"
+def _wrong_use(error: click.UsageError, typed: Sequence[str]) -> str:
+    """Say what was typed wrongly, and name the help page to read."""
+    command, path = command_of(_ROOT, typed)
+    taken = ""
+    if isinstance(error, click.MissingParameter) and len(typed) > 1:
+        takers = {opt for p in command.params if _takes_a_value(p) for opt in p.opts}
+        if typed[-2] in takers:
+            taken = f" {typed[-2]} took '{typed[-1]}' as its value."
+    return f"{error.format_message()}{taken} See: {' '.join(('tfrio', *path))} --help"
+
+
+def _takes_a_value(parameter: click.Parameter) -> bool:
+    return isinstance(parameter, click.Option) and not parameter.is_flag
 
 
 def _text(error: Exception) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfrio.examples.codecs import image_format
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["describe", "plain", "preview"]
 
 _ROOM = 60  # characters of a value shown to people
+_RUN = 10  # equal numbers at the start that are told once
 _GZIP = b"\x1f\x8b"
 
 
@@ -51,22 +55,35 @@ def preview(value: Any) -> str:
     if isinstance(value, bytes):
         return _bytes_preview(value)
     if isinstance(value, np.ndarray):
-        return _joined(value.reshape(-1)[:_ROOM].tolist(), value.size)
+        return _numbers_preview(value.reshape(-1))
     if isinstance(value, list):
         parts = ", ".join(preview(item) for item in value[:_ROOM])
         return _cut(f"[{parts}]")
     return _cut(str(value))
 
 
-def _joined(values: list[Any], count: int) -> str:
-    """Join numbers while there is room, and say when there are more."""
-    text = ""
-    for number, value in enumerate(values):
-        word = f"{value:.6g}" if isinstance(value, float) else str(value)
+def _numbers_preview(values: NDArray[Any]) -> str:
+    """Write numbers while there is room; a long run of one number at the start is told once."""
+    other = np.flatnonzero(values != values[0]) if values.size else values
+    run = int(other[0]) if other.size else values.size
+    if run < _RUN:
+        return _joined("", values)
+    start = f"{run:,} times {_word(values[0].item())}"
+    return start if run == values.size else _joined(f"{start},", values[run:])
+
+
+def _joined(text: str, values: NDArray[Any]) -> str:
+    """Add numbers while there is room, and say when there are more."""
+    for value in values[:_ROOM].tolist():
+        word = _word(value)
         if len(text) + len(word) + 1 > _ROOM:
             return f"{text} ..."
-        text = f"{text} {word}" if number else word
-    return text if count <= len(values) else f"{text} ..."
+        text = f"{text} {word}" if text else word
+    return text if values.size <= _ROOM else f"{text} ..."
+
+
+def _word(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _bytes_preview(value: bytes) -> str:

@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["spoken"]
+__all__ = ["command_of", "spoken"]
 
 _KEYWORD = re.compile(
     r"""\b([a-z_]+\d?)=(True|"[^"]*"|'[^']*'|-?[\w.]+|\(\d+, \d+\)|\("\w+", "\w+"\))?"""
@@ -91,15 +91,32 @@ def _without_python(text: str, options: Mapping[str, str]) -> str:
     return text
 
 
-def _options(command: click.Command, arguments: Sequence[str]) -> dict[str, str]:
-    """Return the options of the command that the arguments name, by their Python names."""
+def command_of(command: click.Command, arguments: Sequence[str]) -> tuple[click.Command, list[str]]:
+    """Find the command that the arguments name.
+
+    Args:
+        command: The command line as a whole.
+        arguments: What was typed after its name.
+
+    Returns:
+        The command, and the words that lead to it; the whole itself where none is named.
+    """
+    path: list[str] = []
     for word in arguments:
         if not isinstance(command, click.Group):
             break
-        command = command.get_command(click.Context(command), word) or command
+        found = command.get_command(click.Context(command), word)
+        if found is not None:
+            command = found
+            path.append(word)
+    return command, path
+
+
+def _options(command: click.Command, arguments: Sequence[str]) -> dict[str, str]:
+    """Return the options of the command that the arguments name, by their Python names."""
     found = {
         name: param.opts[-1]
-        for param in command.params
+        for param in command_of(command, arguments)[0].params
         if isinstance(param, click.Option)
         for name in (param.opts[-1].lstrip("-").replace("-", "_"), param.name or "")
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrio.errors import many
+from tfrio.errors import UsageError, many
 from tfrio.examples.decode import check_names
 from tfrio.examples.engine import Chunk, Engine, Options
 from tfrio.examples.form import Learned
@@ -65,7 +67,9 @@ class Statistics:
         """Return a line of cells for the header and for each feature, as people read them."""
         total = sum(feature.stored_bytes for feature in self.features.values()) or 1
         lines = [f.cells(self.records, total) for f in self.features.values()]
-        return [[*HEADINGS], *lines]
+        filled = any(feature.filled for feature in self.features.values())
+        shown = [n for n, heading in enumerate(HEADINGS) if filled or heading != "fill"]
+        return [[line[n] for n in shown] for line in ([*HEADINGS], *lines)]
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -102,6 +106,7 @@ def stats(
     paths: PathsLike | Source,
     *,
     features: Sequence[str] | None = None,
+    fill: Mapping[str, float] | None = None,
     compression: Compression | None = None,
     verify: bool = True,
     errors: Literal["raise", "skip"] = "raise",
@@ -116,6 +121,8 @@ def stats(
     Args:
         paths: File, folder, glob, URL, file object, or several paths.
         features: Names of the features to count, None for all.
+        fill: The number by feature that only fills a place, such as masked pixels of a band: it is
+            counted as ``filled``, and left out of smallest, largest, mean and deviation.
         compression: ``"none"``, ``"gzip"`` or ``"zlib"``; None goes by the content of each file.
         verify: Check each payload's CRC32C.
         errors: ``"raise"``, or ``"skip"`` to leave damaged records out.
@@ -131,8 +138,10 @@ def stats(
     Raises:
         CorruptRecordError: A record is damaged.
         DecodeError: A payload is neither an Example nor a SequenceExample.
+        UsageError: ``fill`` holds no numbers by name.
     """
     check_names(features)
+    left = _checked_fill(fill)
     sources = list(each_source(paths))
     options = Options(
         compression=compression,
@@ -148,29 +157,44 @@ def stats(
     cores = os.cpu_count() or 1 if threads is None else whole_number(threads, "threads")
     workers = min(cores, len(sources))
     with ThreadPoolExecutor(workers, "stats") as pool:
-        for found in pool.map(lambda source: _count(source, features, options, meter), sources):
+        for found in pool.map(
+            lambda source: _count(source, features, left, options, meter), sources
+        ):
             total.merge(found)
     return total
 
 
 def _count(
-    source: Source, features: Sequence[str] | None, options: Options, meter: Meter
+    source: Source,
+    features: Sequence[str] | None,
+    fill: Mapping[str, float],
+    options: Options,
+    meter: Meter,
 ) -> Statistics:
     """Count one file."""
     found, told = Statistics(files=1), 0
     form = Learned(names=features, switch=True, ragged=True)
     with Engine(source, form, options) as engine:
         while (chunk := engine.chunk(_ROWS_AT_ONCE, whole=False)) is not None:
-            _add(found, chunk)
+            _add(found, chunk, fill)
             meter.add(engine.consumed - told)
             told = engine.consumed
         meter.add(engine.consumed - told)
     return found
 
 
-def _add(found: Statistics, chunk: Chunk) -> None:
+def _checked_fill(fill: object) -> Mapping[str, float]:
+    """Return the fill by feature that a user gave."""
+    if fill is None:
+        return {}
+    if not isinstance(fill, Mapping) or not all(isinstance(v, Real) for v in fill.values()):
+        raise UsageError(f"fill is a dict of numbers by feature, such as {{'B4': 0}}; got {fill!r}")
+    return fill
+
+
+def _add(found: Statistics, chunk: Chunk, fill: Mapping[str, float]) -> None:
     found.records += chunk.rows
     for key, feature in chunk.layout.schema.items():
         name = feature.stored_as(key)
         known = found.features.setdefault((name, feature.place), FeatureStats(name, feature.place))
-        known.add(chunk.natives[chunk.layout.slot(key)], feature.kind)
+        known.add(chunk.natives[chunk.layout.slot(key)], feature.kind, fill=fill.get(name))

@@ -22,7 +22,12 @@ __all__ = ["HEADINGS", "FeatureStats"]
 # What ``FeatureStats.cells`` holds.
 HEADINGS: Final = (
     *("feature", "kind", "values"),
-    *("present", "empty", "min", "max", "mean", "std", "NaN", "bytes"),
+    *("present", "empty", "min", "max", "mean", "std", "NaN", "fill", "bytes"),
+)
+
+# What adds up over parts.
+_COUNTS: Final = (
+    *("present", "empty", "values", "nan", "infinite", "filled", "stored_bytes", "name_bytes"),
 )
 
 # A varint grows by a byte at each of these: 2**7, 2**14 ... 2**63.
@@ -50,6 +55,7 @@ class FeatureStats:
         mean: Mean of the finite numbers; for bytes, of the lengths.
         nan: Values that are NaN.
         infinite: Values that are infinite.
+        filled: Values left out of the four numbers, as they only fill a place.
         stored_bytes: Bytes that values and names take, packed, without the record's own frame.
         name_bytes: Of these, what the repeated name takes.
         formats: Images by format, as their first bytes tell.
@@ -68,6 +74,7 @@ class FeatureStats:
     mean: float | None = None
     nan: int = 0
     infinite: int = 0
+    filled: int = 0
     stored_bytes: int = 0
     name_bytes: int = 0
     formats: Counter[str] = field(default_factory=Counter)
@@ -79,12 +86,13 @@ class FeatureStats:
         """Return the standard deviation (of all, not of a sample); None without numbers."""
         return math.sqrt(max(self._squares, 0.0) / self._counted) if self._counted else None
 
-    def add(self, native: NativeColumn, kind: Kind) -> None:
+    def add(self, native: NativeColumn, kind: Kind, *, fill: float | None = None) -> None:
         """Count the records of a column.
 
         Args:
             native: A column of lists of free length.
             kind: Its kind.
+            fill: Number to leave out of minimum, maximum, mean and deviation.
         """
         present = int(native.present.sum())
         if not present:
@@ -93,7 +101,7 @@ class FeatureStats:
         self.kinds[kind] += present
         self._add_lengths(native)
         if native.byte_offsets is None:
-            self._add_numbers(native.values)
+            self._add_numbers(native.values, fill)
         else:
             self._add_bytes(native.values, native.byte_offsets)
         names = present * (len(self.name.encode("utf-8", "surrogateescape")) + 2)
@@ -104,7 +112,7 @@ class FeatureStats:
         """Add what was counted elsewhere."""
         self.kinds += other.kinds
         self.formats += other.formats
-        for name in ("present", "empty", "values", "nan", "infinite", "stored_bytes", "name_bytes"):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.lengths = _span(self.lengths, other.lengths)
         self.steps = _span(self.steps, other.steps)
@@ -134,6 +142,7 @@ class FeatureStats:
             "std": _json_number(self.std),
             "nan": self.nan,
             "infinite": self.infinite,
+            "filled": self.filled,
             "stored_bytes": self.stored_bytes,
             "name_bytes": self.name_bytes,
             "formats": dict(self.formats),
@@ -157,6 +166,7 @@ class FeatureStats:
             f"{self.empty:,}" if self.empty else "",
             *map(_cell, (self.minimum, self.maximum, self.mean, self.std)),
             f"{self.nan:,}" if self.nan else "",
+            f"{self.filled:,}" if self.filled else "",
             f"{self.stored_bytes / total:.1%}",
         ]
 
@@ -173,8 +183,12 @@ class FeatureStats:
         self.empty += int((lengths == 0).sum())
         self.values += int(lengths.sum())
 
-    def _add_numbers(self, values: Array) -> None:
+    def _add_numbers(self, values: Array, fill: float | None) -> None:
         self.stored_bytes += 4 * len(values) if values.dtype.kind == "f" else _varint_bytes(values)
+        if fill is not None:
+            real = values != (np.float32(fill) if values.dtype.kind == "f" else fill)
+            self.filled += len(values) - int(real.sum())
+            values = values[real]
         if values.dtype.kind == "f":
             finite = values[np.isfinite(values)]
             if len(finite) != len(values):
