@@ -69,6 +69,15 @@ build: $(STAMPS)/native $(STAMPS)/test ## .venv with the extension, all extras a
 clean: ## remove everything that was made, .venv too
 	rm -rf $(VENV) build dist site demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
+# `pip install .` puts a copy of the code in place of the editable install, which later edits would
+# not reach: then install anew.
+ifneq ($(wildcard $(STAMPS)/native),)
+ifeq ($(wildcard $(VENV)/lib/python*/site-packages/*editable*tfrio*),)
+$(info $(VENV) holds a copy of tfrio in place of this checkout (pip install .): the next step mends that)
+$(shell rm -f $(STAMPS)/native)
+endif
+endif
+
 # --- stamps: each step runs again only when what it depends on has changed -----------------------
 
 $(STAMPS)/venv:

@@ -420,5 +420,5 @@ def require(module: str, *, extra: str) -> ModuleType:
     except ImportError as error:
         raise MissingExtraError(
             f"this needs the package '{module.partition('.')[0]}' ({error}): "
-            f"pip install 'tfrio[{extra}]' (in a clone: pip install '.[{extra}]')"
+            f"pip install 'tfrio[{extra}]'"
         ) from error
