@@ -57,6 +57,16 @@ void add_values(Source& source, const FeatureSpec& spec, ColumnArrays& arrays) {
   if (spec.count < 0) arrays.value_offsets.push_back(static_cast<std::int64_t>(values));
 }
 
+/// Add a list of values: a row, or step number `step`, which may be without a kind.
+void add_list(Source& source, const FeatureSpec& spec, ColumnArrays& arrays, std::int64_t step) {
+  if (spec.place != Place::list || spec.count > 0 || source.below(4) != 3) {
+    add_values(source, spec, arrays);
+    return;
+  }
+  if (spec.count < 0) arrays.value_offsets.push_back(arrays.value_offsets.back());
+  arrays.kindless.push_back(step);
+}
+
 /// Make up a column as a decoder would hand it over.
 ColumnArrays make_column(Source& source, const FeatureSpec& spec, std::size_t rows) {
   ColumnArrays arrays;
@@ -66,12 +76,24 @@ ColumnArrays make_column(Source& source, const FeatureSpec& spec, std::size_t ro
   for (std::size_t row = 0; row < rows; ++row) {
     arrays.present.push_back(1);
     const std::int64_t lists = spec.place == Place::list ? source.below(4) : 1;
-    for (std::int64_t i = 0; i < lists; ++i) add_values(source, spec, arrays);
+    const std::int64_t first = spec.place == Place::list ? arrays.step_offsets.back() : 0;
+    for (std::int64_t i = 0; i < lists; ++i) add_list(source, spec, arrays, first + i);
     if (spec.place == Place::list) {
       arrays.step_offsets.push_back(arrays.step_offsets.back() + lists);
     }
   }
   return arrays;
+}
+
+/// Return which steps carry a kind, one byte each.
+std::vector<std::uint8_t> step_present(const FeatureSpec& spec, const ColumnArrays& arrays) {
+  if (spec.place != Place::list) return {};
+  const std::size_t steps = arrays.step_offsets.size() - 1;
+  std::vector<std::uint8_t> carry(static_cast<std::size_t>(arrays.step_offsets[steps]), 1);
+  for (std::size_t i = 0; i < arrays.kindless.size(); ++i) {
+    carry[static_cast<std::size_t>(arrays.kindless[i])] = 0;
+  }
+  return carry;
 }
 
 template <class T>
@@ -88,14 +110,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   std::vector<FeatureSpec> specs;
   std::vector<ColumnArrays> columns;
   std::vector<ColumnView> views;
+  std::vector<std::vector<std::uint8_t>> carry;
   for (std::int64_t n = source.below(5); n > 0; --n) {
     specs.push_back(make_spec(source, specs.size()));
     columns.push_back(make_column(source, specs.back(), rows));
   }
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const ColumnArrays& c = columns[i];
+    carry.push_back(step_present(specs[i], c));
     views.push_back({span_of(c.values), span_of(c.byte_offsets), span_of(c.value_offsets),
-                     span_of(c.step_offsets), span_of(c.present), specs[i].count});
+                     span_of(c.step_offsets), span_of(c.present), specs[i].count, carry.back()});
   }
   const Encoded encoded = ExampleEncoder(specs, true, true).encode(rows, views);
   ExampleDecoder decoder(specs, {.sequence = true});
@@ -108,6 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     require_same(back[i].byte_offsets, columns[i].byte_offsets);
     require_same(back[i].value_offsets, columns[i].value_offsets);
     require_same(back[i].step_offsets, columns[i].step_offsets);
+    require_same(back[i].kindless, columns[i].kindless);
     require_same(back[i].present, columns[i].present);
   }
   return 0;

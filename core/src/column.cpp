@@ -68,19 +68,22 @@ bool Column::add_feature(Bytes feature, Scratch& scratch, Fault& fault) {
 }
 
 bool Column::add_feature_list(Bytes list, Scratch& scratch, Fault& fault) {
-  std::int64_t step = 0;
+  std::size_t step = 0;
   const bool fine = for_each_step(list, scratch.error, [&](Bytes feature) {
     bool kindless = false;
     if (!add_ordinary(feature) && !add_item(feature, scratch, fault, kindless)) return false;
-    if (kindless && !add_values(nullptr, 0, 0, fault)) return false;
+    if (kindless) {
+      if (!add_values(nullptr, 0, 0, fault)) return false;
+      note_kindless(step);
+    }
     ++step;
     return true;
   });
   if (!fine) {
-    fault.step = step;
+    fault.step = static_cast<std::int64_t>(step);
     return false;
   }
-  end_row(step);
+  end_row(static_cast<std::int64_t>(step));
   return true;
 }
 
@@ -174,6 +177,9 @@ void Column::append(const Column& other) {
   arrays_.values.append(from.values.data(), from.values.size());
   append_offsets(arrays_.byte_offsets, from.byte_offsets);
   append_offsets(arrays_.value_offsets, from.value_offsets);
+  for (std::size_t i = 0; i < from.kindless.size(); ++i) {
+    note_kindless(static_cast<std::size_t>(from.kindless[i]));
+  }
   append_offsets(arrays_.step_offsets, from.step_offsets);
 }
 
@@ -237,10 +243,12 @@ bool Column::add_shaped_row(const std::uint8_t* payload, const RowShape& shape, 
   for (const RowShape::Piece& piece : shape.pieces) {
     pieces.push_back({payload + piece.offset, piece.size});
   }
-  std::size_t begin = 0;
+  std::size_t begin = 0, step = 0;
   Fault ignored;
   wire::Error error;
   for (const RowShape::Item& item : shape.items) {
+    if (item.kindless) note_kindless(step);
+    ++step;
     std::size_t count = item.count;
     if (spec_.kind == Kind::int64s) {
       count = 0;
@@ -260,6 +268,10 @@ void Column::truncate(std::size_t rows) {
   if (is_list()) {
     arrays_.step_offsets.truncate(rows + 1);
     items = static_cast<std::size_t>(arrays_.step_offsets.back());
+    Buffer<std::int64_t>& kindless = arrays_.kindless;
+    while (!kindless.empty() && kindless.back() >= arrays_.step_offsets.back()) {
+      kindless.truncate(kindless.size() - 1);
+    }
   }
   std::size_t values = ragged() ? 0 : items * static_cast<std::size_t>(spec_.count);
   if (ragged()) {

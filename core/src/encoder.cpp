@@ -86,6 +86,7 @@ class RowWriter {
   /// kShortRecord.
   static constexpr std::size_t kLongRun = 4 << 10;
   static constexpr std::size_t kAbsent = SIZE_MAX;
+  static constexpr std::size_t kKindless = SIZE_MAX - 1;
 
   const ColumnView& view_of(const Feature& feature) const { return columns_[feature.column]; }
 
@@ -129,9 +130,16 @@ class RowWriter {
       } else {
         const auto [first, last] = steps_of(feature, row);
         sizes_.push_back(last - first);
-        for (std::size_t step = first; step < last; ++step) gather_list(feature, step);
+        for (std::size_t step = first; step < last; ++step) gather_step(feature, step);
       }
     }
+  }
+
+  void gather_step(const Feature& feature, std::size_t step) {
+    const Bytes with_kind = view_of(feature).step_present;
+    if (with_kind.empty() || with_kind[step] != 0) return gather_list(feature, step);
+    if (feature.spec.kind == Kind::bytes) sizes_.push_back(0);
+    sizes_.push_back(kKindless);
   }
 
   /// Collect the bytes inside the list message of item `i`, without its tag and length; before
@@ -154,7 +162,7 @@ class RowWriter {
     sizes_.push_back(size);
   }
 
-  /// Step over the sizes of one list and return the last, that of the whole.
+  /// Step over the sizes of one list and return the last: that of the whole, or kKindless.
   std::size_t take_size(const Feature& feature) {
     if (feature.spec.kind == Kind::bytes) next_size_ += 1 + *next_size_;
     return *next_size_++;
@@ -167,7 +175,8 @@ class RowWriter {
 
   /// Bytes of the feature message around that list; one without a kind is empty.
   static std::size_t feature_size(const Feature& feature, std::size_t size) {
-    return feature.spec.kind == Kind::none ? 0 : field_size(list_message(feature, size));
+    if (feature.spec.kind == Kind::none || size == kKindless) return 0;
+    return field_size(list_message(feature, size));
   }
 
   /// Find the bytes of a map of features from the sizes gathered; keeps those of feature lists.
@@ -278,8 +287,8 @@ class RowWriter {
 
   std::uint8_t* write_feature(std::uint8_t* at, const Feature& feature, std::size_t item,
                               std::size_t size) {
-    if (feature.spec.kind == Kind::none) {
-      remember(at);
+    if (feature.spec.kind == Kind::none || size == kKindless) {
+      if (feature.spec.kind != Kind::bytes) remember(at);
       return at;
     }
     const auto kind = static_cast<std::uint8_t>(feature.spec.kind);

@@ -17,6 +17,21 @@ std::size_t check_offsets(const FeatureSpec& spec, std::span<const std::int64_t>
   return static_cast<std::size_t>(offsets[n]);
 }
 
+/// Check that steps said to carry no kind hold no values.
+void check_kindless(const FeatureSpec& spec, const ColumnView& view, std::size_t steps) {
+  const Bytes with_kind = view.step_present;
+  if (with_kind.empty()) return;
+  if (spec.place != Place::list || with_kind.size() != steps) {
+    misfit(spec, "`step_present` must have one entry a step");
+  }
+  for (std::size_t i = 0; i < steps; ++i) {
+    if (with_kind[i] != 0) continue;
+    const bool none =
+        view.count < 0 ? view.value_offsets[i] == view.value_offsets[i + 1] : view.count == 0;
+    if (!none) misfit(spec, "a step without a kind holds values");
+  }
+}
+
 }  // namespace
 
 void misfit(const FeatureSpec& spec, const char* what) {
@@ -40,6 +55,7 @@ void check_view(const FeatureSpec& spec, const ColumnView& view, std::size_t row
   } else {
     values = items * static_cast<std::size_t>(view.count);
   }
+  check_kindless(spec, view, items);
   if (spec.kind == Kind::none && values > 0) misfit(spec, "values without a kind");
   std::size_t bytes = values * value_size(spec.kind);
   if (spec.kind == Kind::bytes) {

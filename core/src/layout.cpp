@@ -34,7 +34,7 @@ bool Layout::add_feature(Bytes payload, Bytes feature, RowShape& shape,
     values.emplace_back(offset, offset + piece.size());
   }
   shape.present = shape.present || parsed.kind != Kind::none;
-  shape.items.push_back({shape.pieces.size(), parsed.count});
+  shape.items.push_back({shape.pieces.size(), parsed.count, parsed.kind == Kind::none});
   return shape.pieces.size() <= kMostPieces;
 }
 

@@ -93,6 +93,18 @@ TEST(decode_sequence) {
   CHECK_EQUAL(result.columns[3].present, "0");
 }
 
+TEST(steps_without_a_kind_are_kept_and_told) {
+  // a: [1], no kind, [], no kind. Enough records that their layout is predicted.
+  const Payload payload = check::unhex("12160a140a0161120f0a051a030a01010a000a021a000a00");
+  const Payload data = check::framed({payload, payload, check::unhex(""), payload, payload});
+  ExampleDecoder decoder({{"a", Kind::int64s, -1, Place::list}}, {.sequence = true});
+  CHECK_EQUAL(decoder.feed(data, 0, {.final = true}).records, 5);
+  const auto arrays = decoder.take();
+  CHECK_EQUAL(check::text(check::vector_of<std::int64_t>(arrays[0].kindless)),
+              "1 3 5 7 9 11 13 15");
+  CHECK_EQUAL(check::text(check::vector_of<std::int64_t>(arrays[0].step_offsets)), "0 4 8 8 12 16");
+}
+
 TEST(an_example_reader_steps_over_feature_lists) {
   const FeatureSpec n{"n", Kind::int64s, 1, Place::context};
   CHECK_EQUAL(decode(check::record(check::kSequence), {n}).columns[0].values, "3");

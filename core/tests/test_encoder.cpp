@@ -77,6 +77,26 @@ TEST(steps_without_a_kind_are_empty_features) {
               "120b0a090a016112040a000a00");
 }
 
+TEST(some_steps_may_carry_no_kind) {
+  const std::vector<std::int64_t> values{1}, lists{0, 1, 1, 1, 1}, steps{0, 4}, strings{0, 1};
+  const std::vector<std::uint8_t> carry{1, 0, 1, 0}, letter{'x'};
+  const ColumnView numbers{.values = bytes_of(values),
+                           .value_offsets = lists,
+                           .step_offsets = steps,
+                           .step_present = carry};
+  const ExampleEncoder encoder({{"a", Kind::int64s, -1, Place::list}}, true, true);
+  CHECK_EQUAL(payload_of(encoder.encode(1, std::span(&numbers, 1))),
+              "12160a140a0161120f0a051a030a01010a000a021a000a00");
+  const ColumnView texts{.values = letter,
+                         .byte_offsets = strings,
+                         .value_offsets = lists,
+                         .step_offsets = steps,
+                         .step_present = carry};
+  const ExampleEncoder other({{"a", Kind::bytes, -1, Place::list}}, true, true);
+  CHECK_EQUAL(payload_of(other.encode(1, std::span(&texts, 1))),
+              "12160a140a0161120f0a050a030a01780a000a020a000a00");
+}
+
 TEST(names_are_sorted_unless_told_otherwise) {
   const std::vector<std::int64_t> one{1};
   const std::vector<FeatureSpec> features{{"b", Kind::int64s, 1, Place::context},
@@ -152,6 +172,14 @@ TEST(arrays_that_do_not_fit_are_refused) {
   CHECK(refuses(text, 1, {.values = view, .byte_offsets = good, .count = 2}));
   CHECK(refuses(steps, 1, {.values = view, .value_offsets = good}));
   CHECK(refuses(steps, 1, {.values = view, .value_offsets = good, .step_offsets = wide}));
+  const std::vector<std::uint8_t> bare{0};
+  CHECK(
+      refuses(steps, 1,
+              {.values = view, .value_offsets = good, .step_offsets = good, .step_present = bare}));
+  CHECK(refuses(
+      steps, 1,
+      {.values = view, .value_offsets = good, .step_offsets = good, .step_present = present}));
+  CHECK(refuses(x, 1, {.values = view, .value_offsets = good, .step_present = present}));
 }
 
 }  // namespace

@@ -188,6 +188,12 @@ class Column:
         """0 where the feature is absent or carries no kind, else 1."""
 
     @property
+    def step_present(self) -> numpy.typing.NDArray[numpy.uint8] | None:
+        """
+        Feature lists: 0 where a step carries no kind, else 1; None where all do.
+        """
+
+    @property
     def whole(self) -> bool:
         """Whether no row lacks the feature."""
 
@@ -263,9 +269,11 @@ class ExampleEncoder:
         Write features: (name, kind, place) each, names sorted unless told otherwise.
         """
 
-    def encode(self, rows: int, columns: Sequence[tuple[numpy.typing.NDArray[Any], numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[Any] | None, int]]) -> Encoded:
+    def encode(self, rows: int, columns: Sequence[tuple[numpy.typing.NDArray[Any], numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[Any] | None, int]], *, step_present: Sequence[tuple[int, numpy.typing.NDArray[Any]]] = ()) -> Encoded:
         """
         Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, present, count).
+
+        `step_present`: (index, flags) of feature lists with steps that carry no kind: 0 for each of these.
         """
 
 class FileMap(Buffer):
@@ -323,10 +331,11 @@ class RowDecoder:
     (key, index of the feature, axes, bare, text, absent): the axes of a fixed number of values or
     those behind a free one; whether a single value stands alone; whether bytes are UTF-8 text;
     and for an absent feature 0 None, 1 nothing, 2 `row` returns None. `unwrap`: one byte string
-    stands alone, several are a list.
+    stands alone, several are a list. `no_bytes` and `no_steps` make what stands for a list of
+    byte strings, and for a feature list, without any.
     """
 
-    def __init__(self, features: Sequence[tuple[bytes, int, int, int]], given: Sequence[tuple[str, int, Sequence[int], bool, bool, int]], *, unwrap: bool = False, sequence: bool = False, discover: bool = False, utf8: str = 'error') -> None: ...
+    def __init__(self, features: Sequence[tuple[bytes, int, int, int]], given: Sequence[tuple[str, int, Sequence[int], bool, bool, int]], no_bytes: Callable, no_steps: Callable, *, unwrap: bool = False, sequence: bool = False, discover: bool = False, utf8: str = 'error') -> None: ...
 
     def row(self, data: Buffer, start: int, verify: bool = True) -> dict[str, Any] | None:
         """

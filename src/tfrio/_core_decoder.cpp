@@ -18,7 +18,7 @@ using Spans = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb
 /// One column as Python sees it: NumPy arrays, None for those not in use.
 struct ColumnResult {
   nb::object values = nb::none(), byte_offsets = nb::none(), value_offsets = nb::none(),
-             step_offsets = nb::none(), present = nb::none();
+             step_offsets = nb::none(), present = nb::none(), step_present = nb::none();
   bool whole = false;
 };
 
@@ -124,11 +124,25 @@ nb::object values_array(const FeatureSpec& spec, Buffer<std::uint8_t>&& values,
   }
 }
 
+/// Return which of `steps` steps carry a kind.
+nb::object step_present(const Buffer<std::int64_t>& kindless, std::int64_t steps) {
+  Buffer<std::uint8_t> mask;
+  const auto count = static_cast<std::size_t>(steps);
+  std::memset(mask.extend(count), 1, count);
+  for (std::size_t i = 0; i < kindless.size(); ++i) {
+    mask[static_cast<std::size_t>(kindless[i])] = 0;
+  }
+  return to_array(std::move(mask));
+}
+
 ColumnResult column_result(const Column& column, ColumnArrays&& arrays, nb::object& output) {
   ColumnResult result;
   result.values = values_array(column.spec(), std::move(arrays.values), output);
   if (column.is_bytes()) result.byte_offsets = to_array(std::move(arrays.byte_offsets));
   if (column.ragged()) result.value_offsets = to_array(std::move(arrays.value_offsets));
+  if (!arrays.kindless.empty()) {
+    result.step_present = step_present(arrays.kindless, arrays.step_offsets.back());
+  }
   if (column.is_list()) result.step_offsets = to_array(std::move(arrays.step_offsets));
   result.whole = arrays.present.empty() ||
                  std::memchr(arrays.present.data(), 0, arrays.present.size()) == nullptr;
@@ -164,6 +178,10 @@ void bind_column(nb::module_& module) {
               "Feature lists: where each row's steps begin, and the end.")
       .def_ro("present", &ColumnResult::present, TFRIO_ARRAY_GETTER("present", "uint8"),
               "0 where the feature is absent or carries no kind, else 1.")
+      .def_ro("step_present", &ColumnResult::step_present,
+              nb::for_getter(
+                  nb::sig("def step_present(self) -> numpy.typing.NDArray[numpy.uint8] | None")),
+              "Feature lists: 0 where a step carries no kind, else 1; None where all do.")
       .def_ro("whole", &ColumnResult::whole, "Whether no row lacks the feature.");
 }
 

@@ -17,6 +17,9 @@ using Offsets =
 /// (values, byte_offsets, value_offsets, step_offsets, present, count)
 using Given = std::tuple<Values, Offsets, Offsets, Offsets, std::optional<Values>, std::int64_t>;
 
+/// (index of the column, 0 for each of its steps that carries no kind)
+using StepsGiven = std::pair<std::size_t, Values>;
+
 /// Result of encode().
 struct EncodedResult {
   nb::object data, ends;
@@ -41,6 +44,11 @@ PyEncoder::PyEncoder(const std::vector<Written>& features, bool sequence, bool s
 
 Bytes bytes_of(const Values& array) {
   return {static_cast<const std::uint8_t*>(array.data()), array.nbytes()};
+}
+
+Bytes flags_of(const Values& array, const char* complaint) {
+  if (array.itemsize() != 1) throw nb::type_error(complaint);
+  return bytes_of(array);
 }
 
 std::span<const std::int64_t> span_of(const Offsets& offsets) {
@@ -68,18 +76,20 @@ ColumnView view_of(const FeatureSpec& spec, const Given& given) {
                   span_of(step_offsets),
                   {},
                   count};
-  if (present) {
-    if (present->itemsize() != 1) throw nb::type_error("`present` must be uint8 or bool");
-    view.present = bytes_of(*present);
-  }
+  if (present) view.present = flags_of(*present, "`present` must be uint8 or bool");
   return view;
 }
 
-EncodedResult encode(const PyEncoder& self, std::size_t rows, const std::vector<Given>& columns) {
+EncodedResult encode(const PyEncoder& self, std::size_t rows, const std::vector<Given>& columns,
+                     const std::vector<StepsGiven>& step_present) {
   if (columns.size() != self.specs.size()) throw nb::value_error("one column a feature is needed");
   std::vector<ColumnView> views;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     views.push_back(view_of(self.specs[i], columns[i]));
+  }
+  for (const auto& [i, flags] : step_present) {
+    if (i >= views.size()) throw nb::index_error("there is no such column");
+    views[i].step_present = flags_of(flags, "`step_present` must be uint8 or bool");
   }
   Encoded encoded;
   {
@@ -101,14 +111,18 @@ void bind_encoder(nb::module_& module) {
       .def(nb::init<const std::vector<Written>&, bool, bool>(), "features"_a, nb::kw_only(),
            "sequence"_a = false, "sort"_a = true,
            "Write features: (name, kind, place) each, names sorted unless told otherwise.")
-      .def("encode", encode, "rows"_a, "columns"_a,
+      .def("encode", encode, "rows"_a, "columns"_a, nb::kw_only(),
+           "step_present"_a = std::vector<StepsGiven>(),
            nb::sig("def encode(self, rows: int, columns: collections.abc.Sequence[tuple["
                    "numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[numpy.int64] | None, "
                    "numpy.typing.NDArray[numpy.int64] | None, "
                    "numpy.typing.NDArray[numpy.int64] | None, "
-                   "numpy.typing.NDArray[typing.Any] | None, int]]) -> Encoded"),
+                   "numpy.typing.NDArray[typing.Any] | None, int]], *, step_present: "
+                   "collections.abc.Sequence[tuple[int, numpy.typing.NDArray[typing.Any]]] = ()) "
+                   "-> Encoded"),
            "Encode rows of columns, each (values, byte_offsets, value_offsets, step_offsets, "
-           "present, count).");
+           "present, count).\n\n`step_present`: (index, flags) of feature lists with steps that "
+           "carry no kind: 0 for each of these.");
 }
 
 }  // namespace tfrio::python

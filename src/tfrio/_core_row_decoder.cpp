@@ -78,9 +78,13 @@ class Shared {
 /// See the docstrings in bind_row_decoder. Nothing returned stands for "not the plain way".
 class RowDecoder {
  public:
-  RowDecoder(const std::vector<Asked>& asked, const std::vector<Given>& given, bool unwrap,
-             bool sequence, bool discover, std::string_view utf8)
-      : decoder_(make_decoder(asked, sequence, discover, utf8)), unwrap_(unwrap) {
+  RowDecoder(const std::vector<Asked>& asked, const std::vector<Given>& given,
+             nb::callable no_bytes, nb::callable no_steps, bool unwrap, bool sequence,
+             bool discover, std::string_view utf8)
+      : decoder_(make_decoder(asked, sequence, discover, utf8)),
+        no_bytes_(std::move(no_bytes)),
+        no_steps_(std::move(no_steps)),
+        unwrap_(unwrap) {
     for (const auto& [key, slot, axes, bare, text, absent] : given) {
       if (slot >= asked.size()) throw nb::index_error("there is no such slot");
       std::size_t size = 1;
@@ -161,17 +165,22 @@ class RowDecoder {
     return true;
   }
 
-  /// Return the steps of a feature list: one array where all are of one shape, else a list.
+  /// Return the steps of a feature list: one array where all are of one shape, else a list, with
+  /// None for steps that carry no kind.
   nb::object steps_of(const RowFeature& feature, const Column& column) {
     const auto steps = static_cast<std::size_t>(column.arrays().step_offsets[1]);
-    if (!column.ragged() && !column.is_bytes()) {
+    const auto& kindless = column.arrays().kindless;
+    if (!column.ragged() && !column.is_bytes() && kindless.empty()) {
       std::vector<std::size_t> shape{steps};
       shape.insert(shape.end(), feature.axes.begin(), feature.axes.end());
       return numbers(feature, column, 0, shape, steps * feature.size);
     }
+    if (steps == 0) return no_steps_();
     nb::object list = take_or_throw(PyList_New(static_cast<Py_ssize_t>(steps)));
-    for (std::size_t i = 0; i < steps; ++i) {
-      nb::object item = item_of(feature, column, i, false);
+    for (std::size_t i = 0, k = 0; i < steps; ++i) {
+      const bool none = k < kindless.size() && static_cast<std::size_t>(kindless[k]) == i;
+      k += none;
+      nb::object item = none ? nb::none() : item_of(feature, column, i, false);
       if (!item.is_valid()) return item;
       PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), item.release().ptr());
     }
@@ -227,6 +236,7 @@ class RowDecoder {
                      std::size_t last, bool unwrap) {
     const bool alone = feature.bare || (unwrap && !feature.text && last - first == 1);
     if (alone) return string(feature, column, first);
+    if (first == last) return no_bytes_();
     nb::object list = take_or_throw(PyList_New(static_cast<Py_ssize_t>(last - first)));
     for (std::size_t i = first; i < last; ++i) {
       nb::object item = string(feature, column, i);
@@ -251,6 +261,7 @@ class RowDecoder {
   std::vector<RowFeature> features_;
   nb::dict empty_;  // a row of all keys
   Shared shared_;
+  nb::callable no_bytes_, no_steps_;
   bool unwrap_;
   std::atomic_flag in_use_;
 };
@@ -266,11 +277,13 @@ void bind_row_decoder(nb::module_& module) {
       "(key, index of the feature, axes, bare, text, absent): the axes of a fixed number of "
       "values or\nthose behind a free one; whether a single value stands alone; whether bytes are "
       "UTF-8 text;\nand for an absent feature 0 None, 1 nothing, 2 `row` returns None. `unwrap`: "
-      "one byte string\nstands alone, several are a list.")
-      .def(nb::init<const std::vector<Asked>&, const std::vector<Given>&, bool, bool, bool,
-                    std::string_view>(),
-           "features"_a, "given"_a, nb::kw_only(), "unwrap"_a = false, "sequence"_a = false,
-           "discover"_a = false, "utf8"_a = "error")
+      "one byte string\nstands alone, several are a list. `no_bytes` and `no_steps` make what "
+      "stands "
+      "for a list of\nbyte strings, and for a feature list, without any.")
+      .def(nb::init<const std::vector<Asked>&, const std::vector<Given>&, nb::callable,
+                    nb::callable, bool, bool, bool, std::string_view>(),
+           "features"_a, "given"_a, "no_bytes"_a, "no_steps"_a, nb::kw_only(), "unwrap"_a = false,
+           "sequence"_a = false, "discover"_a = false, "utf8"_a = "error")
       .def("row", &RowDecoder::row, "data"_a, "start"_a, "verify"_a = true,
            nb::sig("def row(self, data: typing_extensions.Buffer, start: int, verify: bool = True) "
                    "-> dict[str, typing.Any] | None"),

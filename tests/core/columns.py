@@ -26,13 +26,21 @@ def items(column: Any, kind: int, count: int, n: int) -> list[Any]:
 
 
 def rows(column: Any, kind: int, count: int = -1) -> list[Any]:
-    """Return one entry a row: None where absent, else its list, or the list of its steps."""
+    """Return one entry a row: None where absent, else its list, or the list of its steps.
+
+    A step is None where it carries no kind.
+    """
     present = column.present.tolist()
     if column.step_offsets is None:
         lists = items(column, kind, count, len(present))
     else:
         ends = column.step_offsets.tolist()
         steps = items(column, kind, count, ends[-1])
+        if column.step_present is not None:
+            carry = column.step_present.tolist()
+            assert not all(carry)
+            assert not any(step for step, there in zip(steps, carry, strict=True) if not there)
+            steps = [step if there else None for step, there in zip(steps, carry, strict=True)]
         lists = [steps[a:b] for a, b in pairwise(ends)]
     return [value if there else None for value, there in zip(lists, present, strict=True)]
 

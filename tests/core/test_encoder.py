@@ -69,10 +69,14 @@ class Made:
                 self.rows.append(None)
             elif place:
                 self.rows.append(
-                    [self._list(rng) for _ in range(2 if steady else rng.randrange(4))]
+                    [self._step(rng) for _ in range(2 if steady else rng.randrange(4))]
                 )
             else:
                 self.rows.append(self._list(rng))
+
+    def _step(self, rng: random.Random) -> list[Any] | None:
+        kindless = self.count <= 0 and rng.random() < 0.2
+        return None if kindless else self._list(rng)
 
     def _list(self, rng: random.Random) -> list[Any]:
         n = self.count if self.count >= 0 else 2 if self.steady else rng.randrange(4)
@@ -90,7 +94,7 @@ class Made:
         """All lists of values, rows or steps; absent rows fill a fixed count with zeros."""
         nothing = [b"" if self.kind == 1 else 0] * max(self.count, 0)
         if self.place:
-            return [step for row in self.rows for step in row or []]
+            return [step or [] for row in self.rows for step in row or []]
         return [nothing if row is None else row for row in self.rows]
 
     def arrays(self) -> tuple[Any, ...]:
@@ -113,10 +117,17 @@ class Made:
             self.count,
         )
 
+    def step_present(self) -> Any:
+        """Which steps carry a kind; None for a column without steps."""
+        steps = [step is not None for row in self.rows for step in row or []]
+        return np.array(steps, np.uint8) if self.place else None
+
     def plain_rows(self) -> list[Any]:
         """The rows as the helpers of the tests show a decoded column: floats as their bytes."""
 
-        def show(item: list[Any]) -> Any:
+        def show(item: list[Any] | None) -> Any:
+            if item is None:
+                return None
             return np.array(item, np.float32).tobytes() if self.kind == 2 else item
 
         return [
@@ -138,7 +149,8 @@ def made_columns(seed: int) -> tuple[list[Made], int, bool]:
 def test_columns_come_back_and_protobuf_reads_them(seed: int) -> None:
     columns, n, sequence = made_columns(seed)
     encoder = _core.ExampleEncoder([(c.name, c.kind, c.place) for c in columns], sequence=sequence)
-    encoded = encoder.encode(n, [c.arrays() for c in columns])
+    steps = [(i, c.step_present()) for i, c in enumerate(columns) if c.place]
+    encoded = encoder.encode(n, [c.arrays() for c in columns], step_present=steps)
     data = bytes(encoded.data)
     features = [(c.name, c.kind, c.count, c.place) for c in columns]
     assert decode(data, features, sequence=sequence) == [c.plain_rows() for c in columns]
@@ -168,6 +180,8 @@ def fill(message: Any, columns: list[Made], row: int, sequence: bool) -> None:
             features = message.context if sequence else message.features
             targets, value = [features.feature[name]], [value]
         for target, values in zip(targets, value, strict=True):
+            if values is None:
+                continue
             list_message = getattr(target, field[column.kind])
             list_message.SetInParent()
             list_message.value.extend(values)

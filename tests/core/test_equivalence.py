@@ -133,7 +133,7 @@ def expected_value(found: Any, kind: int, count: int) -> Any:
         return None
     if isinstance(found, reference.Feature):
         return expected_item(found, kind, count)
-    steps = [expected_item(step, kind, count) for step in found]
+    steps = [expected_item(step, kind, count) if step.kind or count > 0 else None for step in found]
     return next((step for step in steps if isinstance(step, str)), steps)
 
 

@@ -122,7 +122,7 @@ def test_feature_lists_without_a_kind_go_there_and_back(tmp_path: Path) -> None:
     with tfrio.RecordWriter(path) as writer:  # n = 7; list b of one step, which has no kind
         writer.write(bytes.fromhex("0a0c0a0a0a016e12051a030a0107" + "12090a070a016212020a00"))
     convert(path, tmp_path / "k.parquet")
-    assert pq.read_table(tmp_path / "k.parquet").to_pylist() == [{"b": [[]], "n": 7}]
+    assert pq.read_table(tmp_path / "k.parquet").to_pylist() == [{"b": [None], "n": 7}]
     convert(tmp_path / "k.parquet", tmp_path / "again.tfrecord")
     (row,) = tfrio.read(tmp_path / "again.tfrecord")
     assert (row["n"].tolist(), row["b"]) == ([7], [None])

@@ -18,12 +18,15 @@ namespace tfrio {
 ///   value_offsets  any number of values: offsets of each list (row or step) into the values
 ///   byte_offsets   bytes: offsets of the values into `values`, one more than there are values
 ///
+///   kindless       feature lists: the steps that carry no kind, ascending; few files have any
+///
 /// `values` holds float32, int64 or bytes; `present` one byte a row, 0 where the feature is absent.
 struct ColumnArrays {
   Buffer<std::uint8_t> values;
   Buffer<std::int64_t> byte_offsets;
   Buffer<std::int64_t> value_offsets;
   Buffer<std::int64_t> step_offsets;
+  Buffer<std::int64_t> kindless;
   Buffer<std::uint8_t> present;
 };
 
@@ -42,6 +45,7 @@ struct RowShape {
   struct Item {
     std::size_t end;    // number of pieces up to and with this list
     std::size_t count;  // number of values
+    bool kindless;      // a Feature that carries no kind
   };
   bool present = false;
   std::vector<Piece> pieces;
@@ -157,6 +161,9 @@ class Column {
   bool fits(std::size_t count, Fault& fault) const;
   void end_item() {
     if (ragged()) arrays_.value_offsets.push_back(static_cast<std::int64_t>(value_count()));
+  }
+  void note_kindless(std::size_t step) {
+    arrays_.kindless.push_back(arrays_.step_offsets.back() + static_cast<std::int64_t>(step));
   }
   void append_offsets(Buffer<std::int64_t>& to, const Buffer<std::int64_t>& from);
   void put_pieces(const Bytes* pieces, std::size_t n);

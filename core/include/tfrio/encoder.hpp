@@ -11,7 +11,8 @@
 namespace tfrio {
 
 /// A column to write; the arrays are those of ColumnArrays. Empty spans stand for arrays that are
-/// not in use; an empty `present` means that the feature is present in every row.
+/// not in use; an empty `present` means that the feature is present in every row, an empty
+/// `step_present` that every step carries its kind.
 struct ColumnView {
   Bytes values{};  // float32, int64 or bytes, flat
   std::span<const std::int64_t> byte_offsets{};
@@ -19,6 +20,7 @@ struct ColumnView {
   std::span<const std::int64_t> step_offsets{};
   std::span<const std::uint8_t> present{};
   std::int64_t count = -1;  // values in each row (or step), -1: see value_offsets
+  Bytes step_present{};     // one byte a step, 0 where it carries no kind, nor values
 };
 
 /// Framed records, and the offset of the end of each in them.

@@ -67,6 +67,7 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
     lists: set[str] = set()
+    step_present: dict[str, Array] = {}
     for name, field, child, mask in _leaves(kind, array, "", None):
         if name in columns:
             raise EncodeError(
@@ -74,11 +75,21 @@ def batch_of(kind: TypeNode, array: ArrayNode) -> Batch:
                 "Example holds each name once: rename or drop one of them first",
                 feature=name,
             )
-        steps = field.metadata.get(PLACE) == LIST and field.format in ("+l", "+L")
-        columns[name] = (_steps if steps else _column)(field, child, name)
-        lists.update([name] if steps else [])
+        if field.metadata.get(PLACE) == LIST and field.format in ("+l", "+L"):
+            columns[name], carry = _steps(field, child, name)
+            lists.add(name)
+            if not carry.all():
+                step_present[name] = carry
+        else:
+            columns[name] = _column(field, child, name)
         present[name] = _valid(child) if mask is None else _valid(child) & mask
-    return Batch(columns, present=present, rows=array.length, lists=frozenset(lists))
+    return Batch(
+        columns,
+        present=present,
+        rows=array.length,
+        lists=frozenset(lists),
+        step_present=step_present,
+    )
 
 
 def _leaves(
@@ -150,28 +161,42 @@ def _refusal(code: str, name: str) -> EncodeError:
     )
 
 
-def _steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
-    """Return rows of steps; a step is a list of values where it holds one value, too."""
-    if [inner.format for inner in kind.children[0].children] == ["n"]:
-        return _empty_steps(kind, array, name)
-    values, offsets = _lists(kind, array, name)
+def _steps(kind: TypeNode, array: ArrayNode, name: str) -> tuple[Ragged, Array]:
+    """Return rows of steps, and which steps are not null: these carry no kind.
+
+    A step is a list of values where it holds one value, too.
+    """
+    offsets = _offsets(array, wide=kind.format == "+L")
+    steps = _sliced(array.children[0], int(offsets[0]), int(offsets[-1] - offsets[0]))
+    offsets, inner, carry = offsets - offsets[0], kind.children[0], _valid(steps)
+    if not inner.children and not carry.all():
+        raise _null_inside(name)  # a single value, which a step without a kind has not
+    if [deep.format for deep in inner.children] == ["n"]:
+        return Ragged(_no_values(inner, steps, name), offsets), carry
+    values = _column(inner, steps, name)
     if not isinstance(values, Ragged):
         count, width = len(values), 1
         if isinstance(values, np.ndarray) and values.ndim > 1:
             width = values.shape[1]
             values = values.reshape(count * width, *values.shape[2:])
         values = Ragged(values, np.arange(count + 1, dtype=np.int64) * width)
-    return Ragged(values, offsets)
+    if not carry.all():
+        values = _emptied(values, carry)
+    return Ragged(values, offsets), carry
 
 
-def _empty_steps(kind: TypeNode, array: ArrayNode, name: str) -> Ragged:
-    """Return rows of steps that hold no value anywhere, and so have no type."""
-    offsets = _offsets(array, wide=kind.format == "+L")
-    steps = _sliced(array.children[0], int(offsets[0]), int(offsets[-1] - offsets[0]))
-    bounds = _offsets(steps, wide=kind.children[0].format == "+L")
-    if bounds[0] != bounds[-1] or not _valid(steps).all():
+def _no_values(kind: TypeNode, steps: ArrayNode, name: str) -> Ragged:
+    """Return steps that hold no value anywhere, and so have no type."""
+    bounds = _offsets(steps, wide=kind.format == "+L")
+    if bounds[0] != bounds[-1]:
         raise _null_inside(name)
-    return Ragged(Ragged([], bounds - bounds[0]), offsets - offsets[0])
+    return Ragged([], bounds - bounds[0])
+
+
+def _emptied(steps: Ragged, carry: Array) -> Ragged:
+    """Return steps of which those that are null hold nothing, whatever lies under the null."""
+    order, bounds = _spans(steps.offsets[:-1], steps.lengths * carry)
+    return Ragged(_picked(steps.values, order), bounds)
 
 
 def _lists(kind: TypeNode, array: ArrayNode, name: str) -> tuple[Any, Array]:

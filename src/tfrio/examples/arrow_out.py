@@ -61,7 +61,10 @@ def batch_array(schema: Schema, batch: Batch) -> ArrayNode:
     children = []
     for name, feature in schema.items():
         mask = None if feature.default is not None else batch.present[name]
-        children.append(_array(batch[name], feature, batch.rows, mask))
+        node = _array(batch[name], feature, batch.rows, mask)
+        if name in batch.step_present:
+            _set_nulls(node.children[0], batch.step_present[name])
+        children.append(node)
     return ArrayNode(batch.rows, [None], children=children)
 
 
@@ -119,9 +122,13 @@ def _array(column: Any, feature: Feature, rows: int, mask: Array | None) -> Arra
     if feature.kind == "unknown":
         node.children[0].children = [ArrayNode(0)]  # the steps hold no values, so of no type
     if mask is not None and not mask.all():
-        node.null_count = rows - int(mask.sum())
-        node.buffers[0] = np.packbits(mask, bitorder="little")
+        _set_nulls(node, mask)
     return node
+
+
+def _set_nulls(node: ArrayNode, there: Array) -> None:
+    node.null_count = len(there) - int(there.sum())
+    node.buffers[0] = np.packbits(there, bitorder="little")
 
 
 def _values(column: Any, sizes: Sequence[int], *, text: bool) -> ArrayNode:

@@ -57,6 +57,7 @@ class BatchEncoder:
             return 0, {}
         found: dict[Target, WireColumn] = {}
         lists: frozenset[str] = getattr(batch, "lists", frozenset())
+        steps: Mapping[str, Array] = getattr(batch, "step_present", {})
         for name, given in batch.items():
             feature = self._rows.feature(name)
             if name in lists and feature is None:
@@ -68,7 +69,8 @@ class BatchEncoder:
                 continue
             if mask is not None and _must_be_there(name, feature, mask):
                 column, mask = _emptied(column, mask), None
-            for target, wire in self._wired(name, column, feature):
+            for target, made in self._wired(name, column, feature):
+                wire = _with_steps(name, made, steps.get(name))
                 found[target] = wire if mask is None else wire._replace(present=mask)
         self._check_complete(batch)
         return rows, found
@@ -284,6 +286,19 @@ def _check_masks(batch: Mapping[str, Any], present: Mapping[str, Array]) -> None
             f"present['{stray[0]}'] belongs to no column; there are {sorted(batch)}",
             feature=stray[0],
         )
+
+
+def _with_steps(name: str, wire: WireColumn, carry: Array | None) -> WireColumn:
+    """Return a column that tells which of its steps carry no kind."""
+    if carry is None or wire.step_offsets is None:
+        return wire
+    first, last = int(wire.step_offsets[0]), int(wire.step_offsets[-1])
+    if len(carry) != last:
+        raise EncodeError(
+            f"step_present['{name}'] has {len(carry)} entries for {last - first} steps",
+            feature=name,
+        )
+    return wire._replace(step_present=np.ascontiguousarray(carry, np.bool_).view(np.uint8))
 
 
 def _mask(name: str, mask: Any, nulls: Array | None, rows: int) -> Array | None:

@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from tfrio.errors import UsageError
 
-__all__ = ["Array", "Batch", "BytesColumn", "Column", "Ragged", "as_objects"]
+__all__ = [
+    "Array",
+    "Batch",
+    "BytesColumn",
+    "Column",
+    "NoBytes",
+    "NoSteps",
+    "Ragged",
+    "as_objects",
+]
 
 Array: TypeAlias = npt.NDArray[Any]
 Column: TypeAlias = Union[Array, "BytesColumn", "Ragged", "list[Any]"]
@@ -187,6 +196,21 @@ class Ragged(Sequence[Any]):
         return out
 
 
+class NoBytes(list[Any]):
+    """A feature of byte strings that has none, in a row: an empty list that tells its kind.
+
+    Copied to a writer, it is such a feature again; other empty lists leave that open.
+    """
+
+    __slots__ = ()
+
+
+class NoSteps(list[Any]):
+    """A feature list without steps, in a row: an empty list that tells its place."""
+
+    __slots__ = ()
+
+
 class Batch(dict[str, Any]):
     """The columns of some records, by feature name.
 
@@ -203,6 +227,8 @@ class Batch(dict[str, Any]):
         present: bool array (rows,) by feature name; False where the feature is absent.
         rows: Number of records.
         lists: Names of the columns that are feature lists of SequenceExamples.
+        step_present: bool array (steps,) by feature list, only of those that have steps without a
+            kind: False at these, which the column shows as empty.
     """
 
     def __init__(
@@ -212,14 +238,17 @@ class Batch(dict[str, Any]):
         present: dict[str, Array],
         rows: int,
         lists: frozenset[str] = frozenset(),
+        step_present: dict[str, Array] | None = None,
     ) -> None:
         super().__init__(columns)
         self.present = present
         self.rows = rows
         self.lists = lists
+        self.step_present = step_present or {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_batch, (dict(self), self.present, self.rows, self.lists)
+        more = self.lists, self.step_present
+        return _rebuild_batch, (dict(self), self.present, self.rows, *more)
 
     def __repr__(self) -> str:
         lines = [f"  {name}: {_brief(column)}" for name, column in self.items()]
@@ -231,8 +260,9 @@ def _rebuild_batch(
     present: dict[str, Array],
     rows: int,
     lists: frozenset[str] = frozenset(),
+    step_present: dict[str, Array] | None = None,
 ) -> Batch:
-    return Batch(columns, present=present, rows=rows, lists=lists)
+    return Batch(columns, present=present, rows=rows, lists=lists, step_present=step_present)
 
 
 def as_objects(values: Iterable[Any]) -> Array:

@@ -43,6 +43,7 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
     """
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
+    step_present: dict[str, Array] = {}
     for key, feature, slot, plain in layout.outputs:
         native = natives[slot]
         mask = native.present.view(np.bool_)
@@ -64,8 +65,10 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
             column = _nested(job, column, name, natives[layout.index(name)])
         columns[key] = column
         present[key] = mask
+        if native.step_present is not None:
+            step_present[key] = native.step_present.view(np.bool_)
     lists = frozenset(key for key in columns if layout.schema[key].place == "list")
-    return Batch(columns, present=present, rows=rows, lists=lists)
+    return Batch(columns, present=present, rows=rows, lists=lists, step_present=step_present)
 
 
 class Places(Protocol):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tfrio.errors import EncodeError, warn_user
-from tfrio.examples.columns import Array, BytesColumn
+from tfrio.examples.columns import Array, BytesColumn, NoBytes
 
 if TYPE_CHECKING:
     from tfrio.examples.schema import Kind
@@ -275,6 +275,8 @@ def _array(array: Array, name: str, exactness: Exactness) -> Stored:
         values = [_bytes_of(v, name) for v in array.ravel().tolist()]
         return Stored("bytes", values, array.shape)
     if kind in "OT":  # T: text of any length, StringDType of NumPy 2
+        if not array.size and (kind == "T" or array.ndim > 1):  # as readers give byte strings
+            return Stored("bytes", [], array.shape)
         inner = _sequence(array.ravel().tolist(), name, exactness)
         return inner._replace(shape=(*array.shape, *inner.shape[1:]))
     _refuse(array, name)
@@ -284,6 +286,8 @@ def _array(array: Array, name: str, exactness: Exactness) -> Stored:
 def _sequence(values: Sequence[Any], name: str, exactness: Exactness) -> Stored:
     """Return a list of values, or of lists, as one flat value."""
     if not len(values):
+        if isinstance(values, NoBytes):
+            return Stored("bytes", [], (0,))
         return Stored("unknown", np.zeros(0, np.int64), (0,))
     numbers = _numbers(values, name)
     if numbers is not None:

@@ -46,7 +46,8 @@ class Slot(NamedTuple):
 class NativeColumn(NamedTuple):
     """What the native decoder gives for one slot (see ``tfrio._core.Column``).
 
-    ``whole`` is True where it is known that no row lacks the feature.
+    ``whole`` is True where it is known that no row lacks the feature; ``step_present`` is None
+    where every step carries a kind.
     """
 
     values: Array
@@ -55,6 +56,7 @@ class NativeColumn(NamedTuple):
     step_offsets: Array | None
     present: Array
     whole: bool = False
+    step_present: Array | None = None
 
     @classmethod
     def of(cls, column: Any) -> NativeColumn:
@@ -66,6 +68,7 @@ class NativeColumn(NamedTuple):
             column.step_offsets,
             column.present,
             column.whole,
+            column.step_present,
         )
 
 

@@ -76,7 +76,7 @@ def _conform(chunk: Chunk, slot: Slot) -> NativeColumn:
             # Columns only ever become ragged. Of another kind or no longer ragged: the kind was
             # not known, so there is no value so far, but perhaps steps without any.
             if known.kind != slot.kind or known.values < 0 <= slot.values:
-                return _absent(slot, chunk.rows, native.step_offsets, native.present)
+                return _absent(slot, chunk.rows, native)
             if known.values == slot.values:
                 return native
             return _ragged(native, known.values)
@@ -95,10 +95,9 @@ def _ragged(native: NativeColumn, count: int) -> NativeColumn:
     return native._replace(byte_offsets=_ends(sizes), value_offsets=offsets)
 
 
-def _absent(
-    slot: Slot, rows: int, steps: Array | None = None, present: Array | None = None
-) -> NativeColumn:
-    """Return a column without values: of absent rows, or of feature lists with empty steps."""
+def _absent(slot: Slot, rows: int, empty: NativeColumn | None = None) -> NativeColumn:
+    """Return a column without values: of absent rows, or with the steps of one without values."""
+    steps = empty.step_offsets if empty else None
     if slot.place and steps is None:
         steps = np.zeros(rows + 1, np.int64)
     lists = rows if steps is None else int(steps[-1])
@@ -108,7 +107,8 @@ def _absent(
         byte_offsets=np.zeros(count + 1, np.int64) if slot.kind == _BYTES else None,
         value_offsets=np.zeros(lists + 1, np.int64) if slot.values < 0 else None,
         step_offsets=steps,
-        present=np.zeros(rows, np.uint8) if present is None else present,
+        present=empty.present if empty else np.zeros(rows, np.uint8),
+        step_present=empty.step_present if empty else None,
     )
 
 
@@ -123,6 +123,20 @@ def _concat(parts: list[NativeColumn]) -> NativeColumn:
         value_offsets=chained([p.value_offsets for p in parts]),
         step_offsets=chained([p.step_offsets for p in parts]),
         present=np.concatenate([p.present for p in parts]),
+        step_present=_joined_steps(parts),
+    )
+
+
+def _joined_steps(parts: list[NativeColumn]) -> Array | None:
+    """Return which steps carry a kind, None where all do."""
+    if all(part.step_present is None for part in parts):
+        return None
+    return np.concatenate(
+        [
+            np.ones(int(p.step_offsets[-1]), np.uint8) if p.step_present is None else p.step_present
+            for p in parts
+            if p.step_offsets is not None
+        ]
     )
 
 

@@ -165,7 +165,8 @@ def _observed(rows: Iterable[Any], records: int, path: str, first: int) -> Obser
         there = present if place else present - kindless  # a list has kindless steps, not records
         seen = Seen(stored_name(name), where, sightings, there, kindless, empty)
         if kinds:
-            seen.lengths = (0 if empty else low, high)
+            # A step without a kind is a step without values.
+            seen.lengths = (0 if empty or (place and kindless) else low, high)
         if where == "list" and present:
             seen.steps = (few, many)
         made.features[seen.name, where] = seen

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfrio.examples.columns import Batch, BytesColumn, Column, Ragged
+from tfrio.examples.columns import Batch, BytesColumn, Column, NoBytes, NoSteps, Ragged
 
 if TYPE_CHECKING:
+    from tfrio.examples.columns import Array
     from tfrio.examples.schema import Schema
 
 __all__ = ["batch_rows"]
@@ -28,13 +29,13 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
     Returns:
         One dict a record. Numbers are arrays (NumPy scalars where the schema says scalar), bytes
         are ``bytes``, a list of them or, with several axes, an array of objects; feature lists are
-        lists of steps (each None where no record tells their kind) or, with a fixed step shape, one
-        array (steps, ...). Arrays share the batch's memory.
+        lists of steps, None where a step carries no kind, or, with a fixed step shape, one array
+        (steps, ...). Arrays share the batch's memory. Empty lists are ``NoBytes`` and ``NoSteps``.
     """
     columns = [
-        _kindless(column)
-        if schema[key].kind == "unknown" and schema[key].place == "list"
-        else _values(column, unwrap=not bound and schema[key].place == "context")
+        _steps(column, batch.step_present.get(key))
+        if schema[key].place == "list"
+        else _values(column, unwrap=not bound)
         for key, column in batch.items()
     ]
     if not columns:
@@ -53,9 +54,20 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
     return rows
 
 
-def _kindless(column: Ragged) -> list[Any]:
-    """Return None for each step of a feature list none of whose steps has a kind."""
-    return [[None] * steps for steps in column.lengths.tolist()]
+def _steps(column: Column, carry: Array | None) -> list[Any]:
+    """Return the steps of each row; None for those that carry no kind."""
+    rows = [
+        steps if isinstance(steps, np.ndarray) or steps else NoSteps()
+        for steps in _values(column, unwrap=False)
+    ]
+    if carry is None or not isinstance(column, Ragged):
+        return rows
+    bare = np.flatnonzero(~carry)
+    outer = np.searchsorted(column.offsets, bare, "right") - 1
+    for row, step in zip(outer.tolist(), (bare - column.offsets[outer]).tolist(), strict=True):
+        rows[row] = list(rows[row])
+        rows[row][step] = None
+    return rows
 
 
 def _values(column: Column, *, unwrap: bool) -> list[Any]:
@@ -71,6 +83,9 @@ def _lists(column: Ragged, *, unwrap: bool) -> list[Any]:
         return [inner[a:b] for a, b in bounds]
     items = _values(inner, unwrap=False)
     lists = [items[a:b] for a, b in bounds]
+    if isinstance(inner, Ragged):
+        return lists
+    lists = [values or NoBytes() for values in lists]
     if unwrap and isinstance(inner, BytesColumn):
         return [v[0] if len(v) == 1 else v for v in lists]
     return lists

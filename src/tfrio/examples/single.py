@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tfrio import _core
+from tfrio.examples.columns import NoBytes, NoSteps
 from tfrio.examples.engine import native_features
 from tfrio.examples.infer import NATIVE_UTF8
 
@@ -75,6 +76,8 @@ def row_decoder(form: Form, *, bound: bool, utf8: Utf8) -> RowByRow:
     return _core.RowDecoder(
         native_features(form),
         given,
+        NoBytes,
+        NoSteps,
         unwrap=not bound,
         sequence=form.sequence,
         discover=form.discover,
@@ -85,8 +88,6 @@ def row_decoder(form: Form, *, bound: bool, utf8: Utf8) -> RowByRow:
 def _plain_axes(feature: Feature) -> list[int] | None:
     """Return the axes the native decoder is to give, None for what it does not know."""
     if feature.codec is not None or feature.dims or feature.row_lengths:
-        return None
-    if feature.kind == "unknown" and feature.place == "list":
         return None
     shape = [axis for axis in feature.shape or () if isinstance(axis, int)]
     if feature.kind in ("bytes", "unknown"):

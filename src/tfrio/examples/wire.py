@@ -52,6 +52,7 @@ class WireColumn(NamedTuple):
         step_offsets: For feature lists: where the steps of each row begin and end.
         present: uint8 array (rows,), 0 leaves the feature out; None for all ones.
         each: Values of each row (or step) where that is fixed, else -1.
+        step_present: uint8 array (steps,), 0 for a step that carries no kind; None for all ones.
     """
 
     values: Array
@@ -60,6 +61,7 @@ class WireColumn(NamedTuple):
     step_offsets: Array | None = None
     present: Array | None = None
     each: int = -1
+    step_present: Array | None = None
 
 
 class Encoders:
@@ -105,7 +107,15 @@ class Encoders:
             self._made[sequence, targets] = encoder
         if rows == 1:
             _check_size(columns)
-        encoded = encoder.encode(rows, [_native(column) for column in columns.values()])
+        encoded = encoder.encode(
+            rows,
+            [_native(column) for column in columns.values()],
+            step_present=[
+                (i, column.step_present)
+                for i, column in enumerate(columns.values())
+                if column.step_present is not None
+            ],
+        )
         data, ends = encoded.data, encoded.ends
         if data.nbytes > _LARGEST:
             largest = int(np.diff(ends, prepend=0).max()) - _FRAME
@@ -141,6 +151,8 @@ def _rows_of(column: WireColumn, begin: int, end: int) -> WireColumn:
         steps = column.step_offsets[begin : end + 1]
         column = column._replace(step_offsets=steps - steps[0])
         begin, end = int(steps[0]), int(steps[-1])
+        if column.step_present is not None:
+            column = column._replace(step_present=column.step_present[begin:end])
     if column.value_offsets is not None:
         return column._replace(value_offsets=column.value_offsets[begin : end + 1])
     first, last = begin * column.each, end * column.each
@@ -157,12 +169,23 @@ def one_value(stored: Stored) -> WireColumn:
     return WireColumn(column.data, column.offsets, each=len(column))
 
 
-def one_list(steps: Sequence[Stored], none: Stored) -> WireColumn:
-    """Return one record's feature list as a column of one row; ``none``: no value of its kind."""
-    values, offsets = _flat(steps or [none])
-    bounds = np.zeros(len(steps) + 1, np.int64)
-    np.cumsum([len(step.flat) for step in steps], out=bounds[1:])
-    return WireColumn(values, offsets, bounds, steps_of([len(steps)]))
+def one_list(steps: Sequence[Stored | None], none: Stored) -> WireColumn:
+    """Return one record's feature list as a column of one row.
+
+    Args:
+        steps: At least one; None for a step that carries no kind.
+        none: No value of its kind.
+    """
+    values, offsets = _flat([step or none for step in steps])
+    bounds = steps_of([len(step.flat) if step else 0 for step in steps])
+    carry = np.array([step is not None for step in steps], np.uint8)
+    return WireColumn(
+        values,
+        offsets,
+        bounds,
+        steps_of([len(steps)]),
+        step_present=None if carry.all() else carry,
+    )
 
 
 def kindless(steps: Sequence[int]) -> WireColumn:
@@ -182,7 +205,7 @@ def steps_of(lengths: Sequence[int] | Array) -> Array:
 def _native(
     column: WireColumn,
 ) -> tuple[Array, Array | None, Array | None, Array | None, Array | None, int]:
-    values, byte_offsets, value_offsets, step_offsets, present, each = column
+    values, byte_offsets, value_offsets, step_offsets, present, each, _ = column
     return values, byte_offsets, value_offsets, step_offsets, present, each
 
 
