@@ -75,11 +75,15 @@ TEST(crc32c_while_copying) {
   for (std::string_view name : tfrio::crc32c_backends()) {
     Forced forced(name);
     for (std::size_t size : {0, 1, 63, 255, 256, 257, 320, 1000, 16384, 39990}) {
-      std::vector<std::uint8_t> copy(size + 1, 7);
       const tfrio::Bytes piece{data.data() + size % 7, size};
-      CHECK_EQUAL(tfrio::copy_with_crc32c(copy.data(), piece, 5), crc32c(piece, 5));
-      CHECK(std::equal(piece.begin(), piece.end(), copy.begin()));
-      CHECK_EQUAL(+copy[size], 7);
+      for (const std::size_t at : {0, 1, 16, 63}) {  // of the copy in its cache line, nearly
+        std::vector<std::uint8_t> copy(at + size + 1, 7);
+        CHECK_EQUAL(tfrio::copy_with_crc32c(copy.data() + at, piece, 5), crc32c(piece, 5));
+        CHECK(std::equal(piece.begin(), piece.end(), copy.data() + at));
+        CHECK_EQUAL(std::count(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(at), 7),
+                    static_cast<std::ptrdiff_t>(at));
+        CHECK_EQUAL(+copy[at + size], 7);
+      }
     }
   }
 }
