@@ -45,6 +45,7 @@ TASKS: dict[str, tuple[str, dict[str, float]]] = {
     "read patches": ("patches", {"tensorflow": 3, "tfrecord": 1.6}),
     "read patches, fresh arrays": ("patches", {}),
     "read patches gzip": ("patches gzip", {"inflate": 0.85, "fastest peer": 1.5}),
+    "read whole numbers gzip": ("whole numbers gzip", {"inflate": 0.85, "fastest peer": 1.5}),
     "read patches gzip, by the clock": ("patches gzip", {}),
     "read patches blocked, 2 threads": (
         "patches blocked",

@@ -45,6 +45,7 @@ def make(folder: Path, *, small: bool) -> dict[str, Workload]:
         "scalars": (_scalars, 1_000_000 // share),
         "shuffled": (_shuffled, 1_000_000 // share),
         "patches": (_patches, 200 // share),
+        "whole numbers": (_whole_numbers, 100 // share),
         "bytes": (_bytes, 20_000 // share),
         "sequences": (_sequences, 50_000 // share),
     }
@@ -54,10 +55,11 @@ def make(folder: Path, *, small: bool) -> dict[str, Workload]:
         maker(path, records)
         size = path.stat().st_size
         made[name] = Workload(str(path), records, size)
-        if name in ("scalars", "patches"):
+        if name in ("scalars", "patches", "whole numbers"):
             packed = folder / f"{name}.tfrecord.gz"
             packed.write_bytes(gzip.compress(path.read_bytes(), 6, mtime=0))
             made[f"{name} gzip"] = Workload(str(packed), records, size)
+        if name in ("scalars", "patches"):
             blocked = folder / f"{name}-blocked.tfrecord.gz"
             with Writer(blocked) as writer:
                 for payload in _payloads(path):
@@ -132,10 +134,15 @@ def _shuffled(path: Path, records: int) -> None:
             file.write(_core.frame([row.tobytes() for row in payloads[begin : begin + 50_000]]))
 
 
-def _patches(path: Path, records: int) -> None:
+def _patches(path: Path, records: int, scale: int = 1) -> None:
     with Writer(path, sidecar=False) as writer:
         for patch in patch_column(records):
-            writer.write({"patch": patch})
+            writer.write({"patch": np.round(patch * scale) if scale > 1 else patch})
+
+
+def _whole_numbers(path: Path, records: int) -> None:
+    """Write the same patches as the sensor's digital numbers, which compress otherwise."""
+    _patches(path, records, 10_000)
 
 
 def _bytes(path: Path, records: int) -> None:

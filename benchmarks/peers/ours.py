@@ -110,6 +110,7 @@ TASKS = {
     "read patches": batches(PATCHES, 8, reuse=True),
     "read patches, fresh arrays": batches(PATCHES, 8),
     "read patches gzip": batches(PATCHES, 8, reuse=True),
+    "read whole numbers gzip": batches(PATCHES, 8, reuse=True),
     "read patches gzip, by the clock": batches(PATCHES, 8, reuse=True),
     "read patches, by the clock": batches(PATCHES, 8, reuse=True),
     "read patches, 2 threads": batches(PATCHES, 8, threads=2, reuse=True),

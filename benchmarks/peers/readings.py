@@ -29,5 +29,6 @@ def readings(
         "read scalars gzip": batches(scalars, 8192, "GZIP"),
         "read patches": batches(patches, 8),
         "read patches gzip": batches(patches, 8, "GZIP"),
+        "read whole numbers gzip": batches(patches, 8, "GZIP"),
         "read bytes": batches(images, 64),
     }

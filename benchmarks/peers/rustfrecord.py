@@ -31,5 +31,6 @@ TASKS = {
     "read rows": rows(50_000),
     "read patches": rows(200),
     "read patches gzip": rows(200, compressed=True),
+    "read whole numbers gzip": rows(200, compressed=True),
     "read bytes": rows(20_000),
 }

@@ -58,6 +58,7 @@ TASKS = {
     "read rows": rows(SCALARS, 50_000),
     "read patches": rows({"patch": "float"}, 200),
     "read patches gzip": rows({"patch": "float"}, 200, "gzip"),
+    "read whole numbers gzip": rows({"patch": "float"}, 200, "gzip"),
     "read bytes": rows(BYTES, 20_000),
     "read sequences": sequences,
     "write scalars": writer(lambda i: {f"f{k}": (i / 8 + k, "float") for k in range(8)}, 20_000),
