@@ -202,6 +202,30 @@ def test_output_types_are_cast_exactly_or_not_at_all(tmp_path: Path) -> None:
         one_batch(floats, {"f": Feature("float", dtype="float16")})
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype", "fits"),
+    [
+        (1 << 40, "float16", False),
+        (70_000, "float16", False),
+        (2048, "float16", True),
+        ((1 << 24) + 1, "float32", False),
+        (-(1 << 63), "float32", True),
+        ((1 << 53) + 1, "float64", False),
+        ((1 << 63) - 1, "float64", False),
+    ],
+)
+def test_an_integer_becomes_a_float_exactly_or_not_at_all(
+    value: int, dtype: str, fits: bool, tmp_path: Path
+) -> None:
+    path = put(tmp_path / "a.tfrecord", example({"i": [value]}))
+    schema = {"i": Feature("int64", (), dtype=dtype)}
+    if fits:
+        assert int(one_batch(path, schema)["i"][0]) == value
+        return
+    with pytest.raises(SchemaError, match=f"{value} does not fit {dtype}, record 0"):
+        one_batch(path, schema)
+
+
 def test_text_is_bytes_unless_asked_and_bad_text_is_named(tmp_path: Path) -> None:
     path = put(
         tmp_path / "a.tfrecord", example({"t": ["héllo".encode()]}), example({"t": [b"\xff"]})

@@ -13,6 +13,8 @@ import pytest
 
 from tests.examples.helpers import example, parse, payloads, put
 from tfrio.errors import EncodeError, UsageError
+from tfrio.examples import wire
+from tfrio.examples.columns import Ragged
 from tfrio.examples.decode import read
 from tfrio.examples.writer import Writer
 
@@ -254,6 +256,56 @@ def test_two_gibibytes_are_refused(tmp_path: Path) -> None:
 
 
 # --- there and back -------------------------------------------------------------------------------
+
+
+def test_a_value_of_two_gibibytes_is_refused_at_once_and_costs_no_other_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_LARGEST", 2_000_000)
+    big = b"x" * 2_000_001
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"x": b"first"})
+        for row in ({"x": big}, {"x": [big[:-9], big[:9]]}, {"x": big.decode()}):
+            with pytest.raises(EncodeError, match=r"under 2 GiB.*Record 1 of .*a") as caught:
+                writer.write(row)
+            assert (caught.value.path, caught.value.record) == (str(tmp_path / "a"), 1)
+        with pytest.raises(EncodeError, match="under 2 GiB.*Record 1 of"):
+            writer.write_sequence({"x": big}, {})
+        with pytest.raises(EncodeError, match="under 2 GiB.*Record 1 of"):
+            writer.write_sequence({}, {"x": [[big[:-9]], [b"y"], [big[:9]]]})
+        writer.write({"x": b"last"})
+    assert [row["x"] for row in read(tmp_path / "a")] == [b"first", b"last"]
+
+
+def test_a_batch_with_a_row_too_large_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_LARGEST", 1_999_999)
+    monkeypatch.setattr(wire, "_PIECE", 1 << 16)
+    sizes = [10, 10, 400_000, 10]
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    numbers = np.arange(bounds[-1])
+    batch = {"two": Ragged(numbers.astype(np.float32), bounds), "one": Ragged(numbers, bounds)}
+    with Writer(tmp_path / "a") as writer:
+        writer.write({"id": 7})
+        with pytest.raises(EncodeError, match="a record of 2000000 bytes.*Record 3 of") as caught:
+            writer.write_batch(batch)
+        assert caught.value.record == 3
+        assert writer.records == 1
+        writer.write_batch(batch, present={"one": np.array([True, True, False, True])})
+        writer.write_batch({"x": [b"a" * 999_999] * 3})
+    assert len(payloads(tmp_path / "a")) == 8
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_a_duration_is_refused_in_every_form(tmp_path: Path, unit: str) -> None:
+    durations = np.array([1, 2], f"m8[{unit}]")
+    with Writer(tmp_path / "a") as writer:
+        for value in (durations[0], list(durations), durations):
+            with pytest.raises(EncodeError, match="a duration has no kind"):
+                writer.write({"x": value})
+            with pytest.raises(EncodeError, match="a duration has no kind"):
+                writer.write_batch({"x": [value]})
 
 
 def test_rows_without_names_say_what_a_row_is(tmp_path: Path) -> None:

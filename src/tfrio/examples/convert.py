@@ -299,9 +299,7 @@ def _cast(job: _Job, values: Array, offsets: Array | None, rows: int) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         out = values.astype(dtype)
     if values.dtype.kind != "f":
-        bad = (out.view(np.uint8) if dtype.kind == "b" else out.astype(np.int64)) != values
-        if dtype.kind == "u":
-            bad |= values < 0  # uint64 would give them back unchanged
+        bad = _differs(values, out)
     elif dtype.itemsize < values.dtype.itemsize:
         bad = np.isinf(out) & ~np.isinf(values)
     else:
@@ -314,6 +312,18 @@ def _cast(job: _Job, values: Array, offsets: Array | None, rows: int) -> Array:
         text = f": {values[at]} does not fit {dtype.name}"
         raise job.error(SchemaError, text, row, "leave dtype out to get the stored type")
     return out
+
+
+def _differs(values: Array, out: Array) -> Array:
+    """Return where integers became other numbers, bool array of their shape."""
+    with np.errstate(invalid="ignore"):
+        back = out.view(np.uint8) if out.dtype.kind == "b" else out.astype(np.int64)
+    bad: Array = back != values
+    if out.dtype.kind == "u":
+        bad |= values < 0  # uint64 would give them back unchanged
+    elif out.dtype.kind == "f" and out.dtype.itemsize > 2:
+        bad |= out >= 2.0**63  # as int64 these differ by machine
+    return bad
 
 
 def _with_dims(

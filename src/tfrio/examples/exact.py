@@ -378,10 +378,12 @@ def _refuse(value: Any, name: str) -> None:
     advice = None
     dtype = getattr(value, "dtype", None)
     letter = getattr(dtype, "kind", "")
-    if isinstance(value, dt.date | dt.time | dt.timedelta) or letter in (
-        "M",
-        "m",
-    ):
+    if isinstance(value, dt.timedelta) or letter == "m":
+        advice = (
+            "a duration has no kind in TFRecord; store whole numbers "
+            "(np.timedelta64(t, 'us').astype('int64')) or seconds (t.total_seconds())"
+        )
+    elif isinstance(value, dt.date | dt.time) or letter == "M":
         advice = (
             "a time has no kind in TFRecord; store whole numbers "
             "(np.datetime64(t, 'us').astype('int64')) or text (t.isoformat())"

@@ -101,8 +101,11 @@ class PendingRows:
                 values[i] = values[i].encode()
             except UnicodeEncodeError:
                 return False
-        for i in plan.sizes:
-            self._bytes += len(values[i])
+        if plan.sizes:
+            size = sum(len(values[i]) for i in plan.sizes)
+            if size > _BYTES:
+                return False  # one row is a call's worth, and is told of at once if it is too large
+            self._bytes += size
         self._rows.append(values)
         return True
 
@@ -176,6 +179,8 @@ def _kind_of(made: type) -> Kind | None:
     """Return the kind of a scalar's type, None for what is no plain scalar."""
     if made is float or (issubclass(made, np.floating) and np.dtype(made).itemsize <= 8):
         return "float"
+    if issubclass(made, np.timedelta64):  # a signed integer by class; refused with advice
+        return None
     if made in (int, bool, np.bool_) or issubclass(made, np.signedinteger):
         return "int64"
     if issubclass(made, np.unsignedinteger) and np.dtype(made).itemsize < 8:

@@ -21,6 +21,7 @@ __all__ = [
     "Encoders",
     "Target",
     "WireColumn",
+    "check_values",
     "kindless",
     "one_list",
     "one_value",
@@ -89,7 +90,7 @@ class Encoders:
             The framed records as a uint8 array, and the end offset of each.
 
         Raises:
-            EncodeError: A record would be 2 GiB or more.
+            EncodeError: A record would be 2 GiB or more; its ``record`` counts from the first row.
         """
         targets = tuple(columns)
         encoder = self._made.get((sequence, targets))
@@ -105,8 +106,7 @@ class Encoders:
                 sort=self._sort,
             )
             self._made[sequence, targets] = encoder
-        if rows == 1:
-            _check_size(columns)
+        check_values(rows, columns)
         encoded = encoder.encode(
             rows,
             [_native(column) for column in columns.values()],
@@ -118,9 +118,7 @@ class Encoders:
         )
         data, ends = encoded.data, encoded.ends
         if data.nbytes > _LARGEST:
-            largest = int(np.diff(ends, prepend=0).max()) - _FRAME
-            if largest > _LARGEST:
-                raise _too_large(largest)
+            _check_sizes(np.diff(ends, prepend=0) - _FRAME)
         return data, ends
 
 
@@ -217,22 +215,40 @@ def _flat(parts: Sequence[Stored]) -> tuple[Array, Array | None]:
     return np.concatenate([part.flat for part in parts]), None
 
 
-def _check_size(columns: Mapping[Target, WireColumn]) -> None:
-    """Refuse one record before the work where its values alone are too large."""
-    for target, column in columns.items():
-        size = column.values.nbytes
-        if target.kind == "int64":  # a varint may take one byte of eight
-            size //= 8
-        elif column.byte_offsets is not None and len(column.byte_offsets):
-            size = int(column.byte_offsets[-1] - column.byte_offsets[0])
-        elif column.value_offsets is not None:
-            size = 4 * int(column.value_offsets[-1] - column.value_offsets[0])
-        if size > _LARGEST:
-            raise _too_large(size)
+def check_values(rows: int, columns: Mapping[Target, WireColumn]) -> None:
+    """Refuse records before the work where their values alone are too large.
+
+    Args:
+        rows: Number of records.
+        columns: Their columns.
+
+    Raises:
+        EncodeError: A record would be 2 GiB or more; its ``record`` counts from the first row.
+    """
+    if sum(column.values.nbytes for column in columns.values()) > _LARGEST:
+        _check_sizes(sum(_least_sizes(t, c, rows) for t, c in columns.items()))
 
 
-def _too_large(size: int) -> EncodeError:
-    return EncodeError(
-        f"a record of {size} bytes: tf.train.Example must stay under 2 GiB (protobuf readers "
-        "refuse more); split it over several records"
-    )
+def _least_sizes(target: Target, column: WireColumn, rows: int) -> Any:
+    """Return how many bytes the values of each row take at least, int64 (rows,)."""
+    bounds = column.step_offsets
+    if bounds is None:
+        bounds = np.arange(rows + 1, dtype=np.int64)
+    values = column.value_offsets
+    ends: Array = bounds * column.each if values is None else values[bounds]
+    if column.byte_offsets is not None:
+        sizes = np.diff(column.byte_offsets[ends])
+    else:  # a varint may take one byte of eight
+        sizes = np.diff(ends) * (1 if target.kind == "int64" else 4)
+    return sizes if column.present is None else sizes * column.present.astype(np.bool_)
+
+
+def _check_sizes(sizes: Array) -> None:
+    """Refuse records of 2 GiB or more."""
+    row = int(sizes.argmax())
+    if sizes[row] > _LARGEST:
+        raise EncodeError(
+            f"a record of {sizes[row]} bytes: tf.train.Example must stay under 2 GiB (protobuf "
+            "readers refuse more); split it over several records",
+            record=row,
+        )

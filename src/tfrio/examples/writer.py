@@ -14,7 +14,7 @@ from tfrio.examples.infer import Utf8
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import noted, save_sidecar
-from tfrio.examples.wire import Encoders, Target, WireColumn, pieces
+from tfrio.examples.wire import Encoders, Target, WireColumn, check_values, pieces
 from tfrio.records.writer import Mode, RecordWriter
 from tfrio.storage import is_remote, is_stream
 from tfrio.storage.closing import Closing
@@ -196,6 +196,7 @@ class Writer(Closing):
         own = getattr(columns, "present", {})  # of a Batch, which may have lost columns since
         masks = present if present is not None else {k: own[k] for k in own if k in columns}
         rows, encoded = self._named(self._batches.columns, columns, masks)
+        self._named(check_values, rows, encoded)
         self._drain()
         for count, part in pieces(rows, encoded):
             self._put(count, part)
@@ -279,12 +280,16 @@ class Writer(Closing):
         try:
             return make(*values)
         except EncodeError as error:
-            error.path, error.record = self.path, self.records
-            error.message = f"{error.message}. Record {self.records} of {self.path}"
+            self._place(error, self.records + (error.record or 0))
             raise
         except (AttributeError, TypeError):
             self._check_mappings(*values)
             raise
+
+    def _place(self, error: EncodeError, record: int) -> None:
+        """Say which record of which file an error is about."""
+        error.path, error.record = self.path, record
+        error.message = f"{error.message}. Record {record} of {self.path}"
 
     def _check_mappings(self, *given: Any) -> None:
         """Refuse what has no feature names; asked only once it failed, for rows come in millions.
@@ -311,5 +316,9 @@ class Writer(Closing):
     def _put(
         self, rows: int, columns: Mapping[Target, WireColumn], *, sequence: bool = False
     ) -> None:
-        data, ends = self._encoders.encode(rows, columns, sequence=sequence or self.sequence)
+        try:
+            data, ends = self._encoders.encode(rows, columns, sequence=sequence or self.sequence)
+        except EncodeError as error:
+            self._place(error, self._out.records + (error.record or 0))
+            raise
         self._out.write_framed(data, ends)
