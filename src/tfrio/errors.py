@@ -93,6 +93,10 @@ class TfrioError(Exception):
         got: What did stand there.
     """
 
+    message = "an error of tfrio"
+    """The whole sentence. As the class has this name, PyTorch raises what a worker sent without a
+    reference of its own, which would keep each worker for another 5 s."""
+
     def __init__(
         self,
         message: str = "",

@@ -67,6 +67,18 @@ def flipped(folder, numbers=(1,)):
     return path
 
 
+def caught(kind, work):
+    """Return the error that work ends with, without its traceback, which holds on to workers.
+
+    PyTorch waits 5 s for each worker of an iterator that the garbage collector finds.
+    """
+    try:
+        work()
+    except kind as error:
+        return error.with_traceback(None)
+    return pytest.fail(f"no {kind.__name__}")
+
+
 def ids(batches) -> list[int]:
     """Return the ids of batches (or rows) in order."""
     return [int(number) for batch in batches for number in np.asarray(batch["id"]).ravel()]

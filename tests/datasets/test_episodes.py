@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 
 import numpy as np
@@ -118,6 +119,23 @@ def test_windows_of_steps(rlds):
     assert [[int(image[0, 0, 0]) for image in window] for window in windows] == [[10, 11], [12, 13]]
     counted = EpisodeDataset(rlds, window=3, transform=lambda row: len(row["steps/action"]))
     assert list(counted) == [max(0, steps - 2) for steps in LENGTHS]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_windows_come_from_a_loader_and_are_resumed(rlds, workers):
+    def loader():
+        data = EpisodeDataset(rlds, window=2, shuffle=True, seed=1, features=["id", "steps/action"])
+        return data.loader(num_workers=workers)
+
+    made = loader()
+    whole = list(made)
+    assert [int(episode["id"]) for episode in whole] == ids(loader())
+    assert sorted(len(e["steps/action"]) for e in whole) == sorted(max(0, n - 1) for n in LENGTHS)
+    assert made.state_dict()["epoch"] == 1
+    begun, again = loader(), loader()
+    first = ids(itertools.islice(iter(begun), 2))
+    again.load_state_dict(begun.state_dict())
+    assert first + ids(again) == ids(whole)
 
 
 def test_ranks_share_the_episodes(rlds):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import multiprocessing
 
 import pytest
 
@@ -178,9 +179,54 @@ def test_a_state_beyond_the_data_is_refused(numbered, workers):
     assert len(ids(made)) == 103
 
 
-def test_rows_cannot_be_loaded(numbered):
-    with pytest.raises(UsageError, match="batch_size"):
-        loader(numbered["plain"], data={"batch_size": None})
+@pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0)])
+def test_rows_are_loaded_one_by_one_and_resumed(numbered, before, after):
+    rows = {"batch_size": None}
+    reference = loader(numbered["plain"], data=rows)
+    whole = ids(reference)
+    first = loader(numbered["plain"], before, data=rows)
+    assert len(first) == 103
+    seen = ids(itertools.islice(iter(first), 41))
+    again = loader(numbered["plain"], after, data=rows)
+    again.load_state_dict(first.state_dict())
+    assert seen + ids(again) == whole
+    assert ids(again) == ids(reference)
+
+
+@pytest.mark.filterwarnings("ignore:epoch 0. left out")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_damaged_rows_are_counted(tmp_path, workers):
+    options = {"errors": "skip", "shuffle": False, "batch_size": None}
+    made = loader([flipped(tmp_path, (2, 3, 40))], workers, data=options)
+    stream = iter(made)
+    assert ids(itertools.islice(stream, 3)) == [0, 1, 4]
+    assert made.state_dict()["consumed"] == 5
+    assert ids(stream) == [number for number in range(5, 100) if number != 40]
+    assert sorted(record for _, record, _ in made.dataset.report.where) == [2, 3, 40]
+
+
+def test_rows_in_turns_are_for_another_loader(numbered):
+    with pytest.raises(UsageError, match="chunk=4 is for a DataLoader that makes batches"):
+        loader(numbered["plain"], data={"batch_size": None, "chunk": 4})
+
+
+def _broken(batch):
+    raise OSError(5, "no such luck")
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("kind", ["tfrio", "other"])
+def test_no_worker_outlives_an_error(numbered, tmp_path, kind, persistent):
+    path = flipped(tmp_path, (9,)) if kind == "tfrio" else numbered["plain"]
+    transform = None if kind == "tfrio" else _broken
+    made = loader(path, 2, data={"transform": transform}, persistent_workers=persistent)
+    others = {*multiprocessing.active_children()}
+    with pytest.raises((CorruptRecordError, OSError)) as caught:
+        list(made)
+    assert {*multiprocessing.active_children()} <= others
+    assert ("no such luck" in str(caught.value)) == (kind == "other")
+    if kind == "other":
+        assert "in worker process" in str(caught.value)
 
 
 @pytest.mark.parametrize("wrong", [{"workers": -1}, {"workers": "2"}, {"prefetch_factor": 0}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import pickle
 import re
 import sys
@@ -13,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader, random_split
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from tests.datasets.conftest import TOTAL, flipped, ids, write_numbered
+from tests.datasets.conftest import TOTAL, caught, flipped, ids, write_numbered
 from tests.support.s3 import s3_server
 from tfrio import Writer
 from tfrio.datasets.arrays import ArrayDataset
@@ -289,12 +290,22 @@ def test_an_error_comes_home_with_its_attributes(tmp_path, kind, workers):
     path = flipped(tmp_path, (9,))
     options = {"batch_size": None} if kind is TFRecordDataset else {"batch_size": 4}
     data = kind(path, index="memory", features=["id"])
-    with pytest.raises(CorruptRecordError, match="payload checksum mismatch in record 9") as info:
-        list(DataLoader(data, num_workers=workers, **options))
-    error = info.value
+    error = caught(
+        CorruptRecordError, lambda: list(DataLoader(data, num_workers=workers, **options))
+    )
+    assert "payload checksum mismatch in record 9" in str(error)
     assert (error.path, error.record, error.field) == (path, 9, "payload")
     assert (type(error.offset), type(error.expected), type(error.got)) == (int, int, int)
     assert error.expected != error.got
+
+
+def test_workers_end_with_the_error_that_they_sent(tmp_path):
+    data = TFRecordDataset(flipped(tmp_path, (9,)), batch_size=4)
+    others = {*multiprocessing.active_children()}
+    caught(CorruptRecordError, lambda: list(loaded(data, 2)))
+    assert {
+        *multiprocessing.active_children()
+    } <= others  # else they take 5 s each, some time later
 
 
 def test_an_error_of_the_schema_comes_home_as_it_is(tmp_path):
@@ -302,9 +313,8 @@ def test_an_error_of_the_schema_comes_home_as_it_is(tmp_path):
         for number in range(20):
             writer.write({"x": 1.0} if number != 7 else {"y": 1.0})
     data = TFRecordDataset(tmp_path / "a", schema={"x": "float"}, batch_size=5)
-    with pytest.raises(MissingFeatureError) as info:
-        list(loaded(data, 2))
-    assert (info.value.feature, info.value.record) == ("x", 7)
+    error = caught(MissingFeatureError, lambda: list(loaded(data, 2)))
+    assert (error.feature, error.record) == ("x", 7)
 
 
 @pytest.mark.parametrize("loader", [DataLoader, StatefulDataLoader])

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-
 from tfrio.datasets import notices, setup
+from tfrio.datasets.course import Course
 from tfrio.datasets.items import Items, Maker, RaggedForm
 from tfrio.datasets.keys import key_values
 from tfrio.datasets.place import find_place
-from tfrio.datasets.plan import Plan, plan
-from tfrio.datasets.reader import Chunk, Reader
-from tfrio.datasets.setup import Choices, Index, Opened, Reading, ShuffleLike
+from tfrio.datasets.setup import Choices, Index, Reading, ShuffleLike
 from tfrio.datasets.split import By, by_file, split_groups, split_records
-from tfrio.datasets.state import Progress, StateDict, check_extent, check_fit, order_digest
-from tfrio.datasets.turns import BOX_SIZE, Turns
+from tfrio.datasets.state import Progress, StateDict, check_extent, check_fit
 from tfrio.errors import UsageError
 from tfrio.records.damage import DamagePolicy, DamageReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tfrio.datasets.order import Int64, Order
-    from tfrio.datasets.plan import Uneven
+    from tfrio.datasets.order import Int64
+    from tfrio.datasets.plan import Plan, Uneven
+    from tfrio.datasets.reader import Chunk
     from tfrio.examples.schema import Schema, SchemaLike
     from tfrio.types import PathsLike
 
 __all__ = ["ArrayDataset"]
 
 
-class ArrayDataset:
+class ArrayDataset(Course):
     """Iterate over record files in batches of NumPy columns, each record exactly once.
 
     The order is a pure function of the files, ``seed`` and the epoch. It is dealt to the ranks
@@ -75,20 +71,7 @@ class ArrayDataset:
         UsageError: An option does not make sense, or there are no files.
     """
 
-    loader_token: str | None = None
-    """Names the loader that its worker processes send batches to (see ``transit``)."""
-    group: int | None = None
-    """Batches that a worker takes in turn and sends at once; None: one by one."""
     _passing: notices.PassingLook | None = None
-    _opened: Opened | None
-    _made_reader: Reader | None
-    _made_order: tuple[int, Order, str] | None
-    _live: Progress | None
-    """Where the present pass began, or its epoch within an infinite one."""
-    _handed: int
-    """Records handed to the user since then."""
-    _template: tuple[StateDict, Progress] | None
-    """A state of the present pass, which differs from the next one in a single number."""
 
     def __init__(
         self,
@@ -118,11 +101,11 @@ class ArrayDataset:
         infinite: bool = False,
     ) -> None:
         find_place(rank, world_size)
-        self._choices = Choices(
+        choices = Choices(
             batch_size=batch_size,
             drop_last=drop_last,
             shuffle=shuffle,
-            seed=seed or 0,
+            seed=0 if seed is None else seed,
             window=window,
             uneven=uneven,
             rank=rank,
@@ -131,21 +114,20 @@ class ArrayDataset:
             chunk=chunk,
             infinite=infinite,
         )
-        self._paths = setup.list_files(paths)
-        self._schema = setup.resolve_schema(
-            self._paths,
+        reading = Reading(verify, index, threads, ragged)
+        policy = DamagePolicy(errors, max_bad=max_bad)
+        files = setup.list_files(paths)
+        found = setup.resolve_schema(
+            files,
             schema=schema,
             features=features,
             scalars=scalars,
             images=images,
             errors=errors,
         )
-        self._policy = DamagePolicy(errors, max_bad=max_bad)
-        self._reading = Reading(verify, index, threads, ragged)
+        super().__init__(files, found, choices=choices, reading=reading, policy=policy)
         self._transform = transform
-        self._selection: list[Int64] | None = None
-        self._seedless, self._looked = seed is None, False
-        self._forget()
+        self._seedless = seed is None
 
     @property
     def schema(self) -> Schema:
@@ -161,6 +143,11 @@ class ArrayDataset:
     def batch_size(self) -> int | None:
         """Return the records a batch, None for single rows."""
         return self._choices.batch_size
+
+    @property
+    def chunk(self) -> int:
+        """Return the rows that a worker takes in turn, where there is no batch size."""
+        return self._choices.chunk
 
     @property
     def report(self) -> DamageReport:
@@ -199,9 +186,6 @@ class ArrayDataset:
         self._stand(progress)
         return self._passes(progress)
 
-    def _stand(self, progress: Progress | None) -> None:
-        self._live, self._handed, self._template = progress, 0, None
-
     def _begin(self) -> Progress:
         progress, again = self._turns.begin(*self._worker())
         if again and progress.workers > 1 and self._choices.shuffle and self.loader_token is None:
@@ -214,13 +198,13 @@ class ArrayDataset:
             whole = self._plan(progress)
             if self.loader_token is None:
                 self.check_batches(whole)
-            known = len(self.report.damages)
+            known = len(self._policy.report.damages)
             self._passing = setup.look_in_passing(progress, self._choices, self._open())
             yield from self._pass(progress, whole)
             if self._passing is not None:
                 self._passing.tell()
             if self.loader_token is None:  # a loader tells of its workers
-                notices.left_out(progress.epoch, self.report.damages[known:])
+                notices.left_out(progress.epoch, self._policy.report.damages[known:])
             # The next epoch's first batch falls to the worker whose turn it is.
             turn = (progress.worker - whole.rank_groups) % progress.workers
             progress = Progress(progress.epoch + 1, worker=turn, workers=progress.workers)
@@ -242,12 +226,12 @@ class ArrayDataset:
                     continue
                 self._handed += records
                 if item is None:
-                    yield from self._nothing()
+                    yield from self._nothing(records)
                     continue
                 yield item if self._transform is None else self._transform(item)
 
-    def _nothing(self) -> Sequence[Any]:
-        """Return what to yield for a batch of which damage left nothing."""
+    def _nothing(self, _records: int) -> Sequence[Any]:
+        """Return what to yield for a batch, or so many rows, of which damage left nothing."""
         return ()
 
     def _items(self, whole: Plan, first: int) -> Iterator[Items]:
@@ -287,30 +271,6 @@ class ArrayDataset:
             self._template = state, self._live
         return state
 
-    def standing(self) -> Progress:
-        """Return where the present pass stands, or the next one begins."""
-        return self.starting() if self._live is None else self._live.after(self._handed)
-
-    def starting(self) -> Progress:
-        """Return where the next pass begins."""
-        return self._turns.starting
-
-    def counted(self, progress: Progress) -> Progress:
-        """Return a progress that knows how many records of this rank are left."""
-        return replace(progress, left=self._plan(replace(progress, worker=0, workers=1)).length)
-
-    def state_at(self, progress: Progress) -> StateDict:
-        """Return the state to save at a progress (see ``state_dict``)."""
-        settled = progress if self._in_worker() else progress.settled
-        rank, world = self._shards()
-        return settled.to_dict(
-            data=self._open().digest,
-            order=self._order(settled.epoch)[1],
-            seed=self._choices.seed,
-            rank=rank,
-            world=world,
-        )
-
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where a state was saved, with the next pass.
 
@@ -329,19 +289,6 @@ class ArrayDataset:
         check_fit(state, data=data, order=digest, seed=seed)
         check_extent(state, order.total)
         self.begin_at(progress)
-
-    def begin_at(self, progress: Progress) -> None:
-        """Let the next pass begin at a progress."""
-        if not self._in_worker():
-            self._stand(None)
-            self._turns.begin_at(progress)
-            return
-        worker, workers = self._worker()
-        here = progress if progress.workers > 1 else replace(progress, worker=worker)
-        whole = self._plan(replace(here, workers=workers))
-        over = progress.delivered >= whole.records
-        self._stand(None)
-        self._turns.begin_worker_at(progress, worker, over=over)
 
     def split(
         self,
@@ -393,108 +340,3 @@ class ArrayDataset:
 
     def _adopt(self, sources: Sequence[ArrayDataset]) -> None:
         """Take over what a mixture needs to know of each of its sources."""
-
-    def _forget(self) -> None:
-        self._opened = self._made_reader = self._made_order = None
-        self._stand(None)
-        self._turns = Turns(self._new_box())
-
-    def __copy__(self) -> Self:
-        """Copy as it is; unlike a pickle, a copy still looks for its rank when it needs it."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle with the files counted and the rank found, without what can be made again."""
-        rank, world_size = find_place(self._choices.rank, self._choices.world_size)
-        state = self.__dict__.copy()
-        state["_opened"] = self._open()
-        state["_choices"] = replace(self._choices, rank=rank, world_size=world_size)
-        state["_made_reader"] = state["_made_order"] = state["_live"] = state["_template"] = None
-        return state
-
-    def _new_box(self) -> Any:
-        """Return the numbers shared with worker processes (see ``Turns``)."""
-        return np.zeros(BOX_SIZE, np.int64)
-
-    def _worker(self) -> tuple[int, int]:
-        """Return the number of this worker process and of all of them."""
-        return 0, 1
-
-    def _in_worker(self) -> bool:
-        return False
-
-    def _open(self) -> Opened:
-        if self._opened is None:
-            rank, world = 0, 1
-            if self._choices.shard_by == "files":
-                rank, world = find_place(self._choices.rank, self._choices.world_size)
-                notices.idle_ranks(len(self._paths), world)
-            selection = self._selection
-            self._opened = setup.open_files(
-                self._paths[rank::world],
-                index=self._reading.index,
-                selection=None if selection is None else selection[rank::world],
-                policy=self._policy,
-            )
-        return self._opened
-
-    def _open_all(self) -> Opened:
-        """Open the files of all ranks, which must agree how to split them."""
-        if self._choices.shard_by == "records":
-            return self._open()
-        return setup.open_files(self._paths, index=self._reading.index, policy=self._policy)
-
-    def _reader(self) -> Reader:
-        if self._made_reader is None:
-            self._made_reader = Reader(
-                self._open().sources, self._schema, self._policy, verify=self._reading.verify
-            )
-        return self._made_reader
-
-    def _shards(self) -> tuple[int, int]:
-        """Return rank and number of ranks that records are dealt to."""
-        place = find_place(self._choices.rank, self._choices.world_size)
-        return (0, 1) if self._choices.shard_by == "files" else place
-
-    def _order(self, epoch: int) -> tuple[Order, str]:
-        """Return the order of an epoch and its digest."""
-        if self._made_order is None or self._made_order[0] != epoch:
-            order = setup.order_of_epoch(self._choices, self._open().sources, epoch)
-            options = {"shuffle": self._choices.shuffle, "window": self._choices.window}
-            self._made_order = (epoch, order, order_digest(order, options))
-        return self._made_order[1:]
-
-    def _plan(self, progress: Progress) -> Plan:
-        rank, world = self._shards()
-        return plan(
-            self._open().sources.counts,
-            rank=rank,
-            world=world,
-            worker=progress.worker,
-            workers=progress.workers,
-            uneven=self._choices.uneven,
-            batch=self._choices.batch,
-            drop_last=self._choices.drop_last,
-            done=progress.done,
-            skip=progress.consumed,
-            order=self._order(progress.epoch)[0],
-            group=self.group or 1,
-        )
-
-    def check_batches(self, whole: Plan) -> None:
-        """Say where a pass has no batch for this rank, or refuse to wait for one for ever."""
-        if self._choices.infinite:
-            setup.check_endless(whole)
-        notices.no_batches(whole, self._shards()[0])
-
-    def warn_at_start(self) -> None:
-        """Say once what probably is not as the user expects."""
-        told_here = self._worker()[0] == self.epoch == 0 and self.loader_token is None
-        if not self._looked and (told_here or not self._in_worker()):
-            setup.tell_local_shuffle(self._choices, self._open(), self._reader())
-        self._looked = True
-        if self._seedless and self._choices.shuffle and self._shards()[1] > 1:
-            self._seedless = False
-            notices.no_seed()

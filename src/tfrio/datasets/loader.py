@@ -7,7 +7,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader
+from torch.utils.data._utils.pin_memory import pin_memory
 
 from tfrio.datasets import notices
 from tfrio.datasets.arrays import ArrayDataset
@@ -31,10 +33,10 @@ def _as_is(item: Any) -> Any:
 
 
 class Loader:
-    """Iterate over a dataset's batches, with or without worker processes.
+    """Iterate over a dataset's batches (or rows), with or without worker processes.
 
-    Made by ``TFRecordDataset.loader``. Each pass reads the next epoch. ``state_dict`` counts the
-    batches handed out, not those prefetched, and can be loaded by a loader with another number of
+    Made by ``TFRecordDataset.loader``. Each pass reads the next epoch. ``state_dict`` counts what
+    was handed out, not what was prefetched, and can be loaded by a loader with another number of
     workers, also none, or on another number of ranks.
     """
 
@@ -50,11 +52,10 @@ class Loader:
         worker_init_fn: Callable[[int], None] | None,
     ) -> None:
         self._token = uuid.uuid4().hex
-        if dataset.batch_size is None:
+        if dataset.batch_size is None and dataset.chunk != 1:
             raise UsageError(
-                "loader() hands out batches: give the dataset a batch_size. Single rows and "
-                "windows go through DataLoader(dataset, batch_size=None), or torchdata's "
-                "StatefulDataLoader to be resumed"
+                f"loader() hands out rows one by one; chunk={dataset.chunk} is for a DataLoader "
+                "that makes batches of them. Leave chunk away, or give the dataset a batch_size"
             )
         whole_number(num_workers, "num_workers", least=0)
         whole_number(prefetch_factor, "prefetch_factor")
@@ -75,7 +76,7 @@ class Loader:
         self._template: tuple[Progress, StateDict] | None = None
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch."""
+        """Return the number of batches (or rows) in an epoch."""
         return len(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
@@ -98,7 +99,7 @@ class Loader:
                     yield batch
         else:
             for batch in self.dataset:
-                yield batch.pin_memory() if self._pin_memory else batch
+                yield pin_memory(batch) if self._pin_memory else batch
         self._live = None
         self._start = Progress(self._start.epoch + 1)
 
@@ -129,6 +130,9 @@ class Loader:
                     yield from item.split()
                 else:
                     yield item
+        except Exception:
+            self._end_workers()
+            raise
         finally:
             if not self._workers["persistent_workers"]:
                 self._end_workers()
@@ -139,9 +143,15 @@ class Loader:
             return item
         for damage in item.damages:
             self.dataset._policy.take(damage)
-        if item.error is not None:
-            raise item.error
-        return item.item
+        error, item = item.error, item.item
+        if error is None:
+            return item
+        try:
+            if isinstance(error, ExceptionWrapper):
+                error.reraise()
+            raise error
+        finally:
+            del error  # an error that refers to itself keeps the loader until garbage is collected
 
     def _sending(self) -> TFRecordDataset:
         """Return the dataset as the workers get it: its batches name this loader."""

@@ -18,6 +18,8 @@ from tfrio.examples.columns import BytesColumn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from torch._utils import ExceptionWrapper
+
     from tfrio.datasets.reader import Chunk
     from tfrio.datasets.transit import Packed
     from tfrio.errors import TfrioError
@@ -139,8 +141,8 @@ class Told(NamedTuple):
     item: Any
     damages: list[Damage]
     """Records left out since the last time."""
-    error: TfrioError | None = None
-    """What stopped the worker: PyTorch alone would send its text, not its attributes."""
+    error: TfrioError | ExceptionWrapper | None = None
+    """What stopped the worker; an error of tfrio's whole, PyTorch alone would send its text."""
 
 
 class TensorMaker(Maker):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from tfrio.datasets.adapters import ArraySource
@@ -19,6 +20,7 @@ from tfrio.datasets.state import Progress
 from tfrio.datasets.tensors import BatchGroup, TensorMaker, Told
 from tfrio.datasets.transit import room, send_blocks_as
 from tfrio.datasets.turns import BOX_SIZE
+from tfrio.datasets.worker_log import WorkerLog
 from tfrio.errors import TfrioError, UsageError, carry, warn_user
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tfrio.datasets.loader import Loader
     from tfrio.datasets.reader import Chunk
     from tfrio.datasets.state import StateDict
+    from tfrio.records.damage import DamageReport
 
 __all__ = ["TFRecordDataset", "TFRecordMapDataset"]
 
@@ -62,12 +65,15 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
     ) -> Loader:
         """Return a loader that knows epochs and can be resumed.
 
+        It hands out what the dataset does: batches, or rows (episodes, windows) without
+        ``batch_size``.
+
         Args:
             num_workers: Worker processes; 0 reads ahead on a thread of this process, which is
                 faster unless ``transform`` is slow Python.
             pin_memory: Put the tensors into page-locked memory, where there is a CUDA device.
             persistent_workers: Keep the workers from epoch to epoch.
-            prefetch_factor: Batches each worker prepares ahead.
+            prefetch_factor: Batches (or rows) each worker prepares ahead.
             multiprocessing_context: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default,
                 or ``"spawn"`` for files of an object store, which do not survive a fork.
             worker_init_fn: Called in each worker with its number.
@@ -76,7 +82,7 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
             The loader.
 
         Raises:
-            UsageError: The dataset has no ``batch_size``.
+            UsageError: A number makes no sense, or ``chunk`` of the dataset is not 1.
         """
         from tfrio.datasets.loader import Loader
 
@@ -126,9 +132,29 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
             "samplers take TFRecordMapDataset; to divide this one, its split([0.8, 0.2])"
         )
 
+    @property
+    def report(self) -> DamageReport:
+        """Return what was skipped so far, in this process and in workers."""
+        report = self._policy.report
+        if not self._in_worker():
+            report.damages += self._log.news()
+        return report
+
     def _to_dataloader(self) -> Iterator[Any]:
+        """Yield what the dataset does, and write down what was left out on the way."""
+        damages = self._policy.report.damages
+        told = len(damages)
+        self._open()
+        if self._worker()[0]:  # what files lack as a whole, the first worker tells
+            told = len(damages)
         with _carrying():
-            yield from super().__iter__()
+            try:
+                for item in super().__iter__():
+                    self._log.append(damages[told:])
+                    told = len(damages)
+                    yield item
+            finally:
+                self._log.append(damages[told:])
 
     def _to_loader(self) -> Iterator[Any]:
         """Yield batches, and what was left out on the way to them or stopped this worker."""
@@ -141,6 +167,9 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
         except TfrioError as error:
             error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
             yield Told(None, self.report.damages[told:], error)
+        except Exception:  # noqa: BLE001  # whatever a transform raises; it is raised again there
+            wrapped = ExceptionWrapper(where=f"in worker process {self._worker()[0]} of a loader")
+            yield Told(None, self.report.damages[told:], wrapped)
 
     def _maker(self) -> TensorMaker:
         sent_on = self.group is not None and self._in_worker()
@@ -156,9 +185,14 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
             return super()._finish(chunk)
         return [(self._maker().group(chunk), sum(chunk.consumed))]
 
-    def _nothing(self) -> Sequence[Any]:
-        # A loader counts the batches that arrive.
-        return () if self.loader_token is None else (BatchGroup([None]),)
+    def _nothing(self, records: int) -> Sequence[Any]:
+        # A loader counts the batches (or rows) that arrive.
+        lost = 1 if self.batch_size else records
+        return () if self.loader_token is None else (BatchGroup([None] * lost),)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._log = WorkerLog()
 
     def _new_box(self) -> torch.Tensor:
         # Shared, so that set_epoch reaches persistent workers. Its last number is whether a second
