@@ -164,6 +164,7 @@ class StoredDataError(CorruptRecordError):
 
     resumable = False
     code = "data"
+    ends: tuple[int, int] | None = None
 
 
 class FileCutError(StoredDataError):
@@ -175,9 +176,10 @@ class FileCutError(StoredDataError):
 class CompressedDataError(StoredDataError):
     """Compressed data is damaged; ``offset`` counts bytes of the compressed file.
 
-    After a ``resumable`` one, whose block ends at a known place, reading goes on behind the block;
-    ``expected`` then holds the uncompressed bytes of the block and ``got`` its number of records,
-    by its header.
+    After a ``resumable`` one, which lies in a block that ends at a known place, reading goes on;
+    ``expected`` then holds the uncompressed bytes lost there and ``got`` the number of records, as
+    far as the header of the block tells. ``ends`` holds the records and uncompressed bytes of the
+    file up to the end of a block that is not whole.
     """
 
     def __init__(

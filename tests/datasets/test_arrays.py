@@ -400,13 +400,13 @@ def test_sorted_classes_are_mixed_and_the_state_stays_small(tmp_path):
 def test_a_rank_reads_little_more_than_its_own(tmp_path, form, monkeypatch):
     glob = write_numbered(tmp_path, (50, 50, 50, 50), form=form)
     read = []
-    real = RecordFile.frames
+    real = RecordFile.sound_frames
 
-    def frames(self, start, stop):
+    def sound_frames(self, start, stop):
         read.append(stop - start)
         return real(self, start, stop)
 
-    monkeypatch.setattr(RecordFile, "frames", frames)
+    monkeypatch.setattr(RecordFile, "sound_frames", sound_frames)
     for rank in range(2):
         read.clear()
         assert len(ids(dataset(glob, rank=rank, world_size=2))) == 100

@@ -64,13 +64,13 @@ def test_selected_records_are_renumbered(numbered, form):
 def test_what_an_order_asks_for_is_held_and_no_more(numbered, monkeypatch):
     data = opened(numbered["blocked"])
     reads = []
-    real = RecordFile.frames
+    real = RecordFile.sound_frames
 
-    def frames(self, start, stop):
+    def sound_frames(self, start, stop):
         reads.append((self.path[-20:], start, stop))
         return real(self, start, stop)
 
-    monkeypatch.setattr(RecordFile, "frames", frames)
+    monkeypatch.setattr(RecordFile, "sound_frames", sound_frames)
     window = picked(data, np.arange(TOTAL))
     for start in range(0, TOTAL, 10):
         data.fetch(picked(data, np.arange(start, min(start + 10, TOTAL))[::-1]), window)

@@ -322,7 +322,7 @@ def test_no_record_comes_twice_out_of_damaged_gzip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_damaged_block_of_blocked_gzip_costs_that_block_only(
+def test_a_flip_in_a_block_of_blocked_gzip_costs_one_record_of_noise(
     tmp_path: Path, threads: int
 ) -> None:
     path = tmp_path / "a.tfrecord.gz"
@@ -335,11 +335,33 @@ def test_a_damaged_block_of_blocked_gzip_costs_that_block_only(
     events = list(read_records(path, errors="return", threads=threads))
     sound = [e for e in events if isinstance(e, bytes)]
     (damage,) = [e for e in events if isinstance(e, Damage)]
-    in_a_block = -(-2000 // 116)
-    assert len(sound) == 400 - in_a_block
-    assert damage.lost == in_a_block * 116
+    assert (damage.lost, damage.lost_records, damage.code) == (116, 1, "gzip-data")
     first = damage.offset // 116
-    assert sound == payloads[:first] + payloads[first + in_a_block :]
+    assert (damage.record, damage.resumed) == (first, (first + 1) * 116)
+    assert sound == payloads[:first] + payloads[first + 1 :]
+    with pytest.raises(CompressedDataError, match="1 of its 18 records is lost here") as caught:
+        list(read_records(path, threads=threads))
+    assert caught.value.record == first
+
+
+def test_a_wrong_checksum_of_a_gzip_member_costs_no_record(tmp_path: Path) -> None:
+    members = [gzip.compress(frame, mtime=0) for frame in golden.FRAMES]
+    members[1] = golden.flipped(members[1], -8)
+    cut = golden.FRAMES[0] + golden.FRAMES[1][:20]
+    across = [gzip.compress(cut, mtime=0), gzip.compress(golden.FRAMES[1][20:], mtime=0)]
+    across[0] = golden.flipped(across[0], -8)
+    for content, record in ((b"".join(members), 2), (b"".join(across), 1)):
+        path = put(tmp_path, "a.gz", content)
+        sound, (damage,) = survivors(path)
+        assert sound == list(PAYLOADS[: len(sound)])
+        assert len(sound) == (3 if record == 2 else 2)
+        assert (damage.code, damage.record) == ("gzip-checksum", record)
+        assert (damage.lost, damage.lost_records) == (0, 0)
+    last = golden.flipped(gzip.compress(THREE), -8)
+    sound, (damage,) = survivors(put(tmp_path, "b.gz", last))
+    assert (len(sound), damage.lost_records, damage.resumed) == (3, 0, None)
+    wrong_length = golden.flipped(gzip.compress(THREE), -1)
+    assert survivors(put(tmp_path, "c.gz", wrong_length))[1][0].lost_records == 1
 
 
 def test_a_claim_past_the_end_of_a_large_file_is_judged_without_reading_on(

@@ -14,12 +14,15 @@ from isal import igzip_lib
 
 from tfrio.compression.blocks import Header, parse_header
 from tfrio.compression.detect import HEAD_BYTES, Compression, InflateError
-from tfrio.errors import CompressedDataError
+from tfrio.compression.salvage import Gap, save_block
+from tfrio.errors import CompressedDataError, many
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Inflater", "Input", "Piece", "inflate_block", "salvage"]
+    from tfrio.compression.blocks import Member
+
+__all__ = ["Inflater", "Input", "Piece", "block_parts", "inflate_block", "salvage"]
 
 Piece: TypeAlias = "bytes | bytearray"
 
@@ -101,9 +104,13 @@ class Input:
         """Step over bytes that ``peek`` showed."""
         self._at += length
 
-    def give_back(self, length: int) -> None:
-        """Step back over bytes just taken."""
-        self._at -= length
+    def give_back(self, taken: bytes) -> None:
+        """Put back the last bytes taken, of whichever call."""
+        if len(taken) <= self._at:
+            self._at -= len(taken)
+        else:  # the first of them are no longer at hand
+            self._base = self.offset - len(taken)
+            self._data, self._at = taken + self._data[self._at :], 0
 
 
 class Inflater:
@@ -118,6 +125,9 @@ class Inflater:
         self.input = source
         self.kind = kind
         self.members = 0
+        self._number = 0  # of the member at hand, from 1
+        #: Records and uncompressed bytes of the file up to the end of this member, where known.
+        self.ends: tuple[int, int] | None = None
         self._stream: igzip_lib.IgzipDecompressor | None = None
         self._broken: CompressedDataError | None = None
         self._start = self._first = self._last_fed = 0
@@ -128,15 +138,17 @@ class Inflater:
         """Build the one error for damaged compressed data."""
         name = self.input.reader.name
         at = self.input.offset if offset is None else offset
-        return CompressedDataError(
+        error = CompressedDataError(
             f"{name}: {text}", path=name, offset=at, field=self.kind, code=code
         )
+        error.ends = self.ends
+        return error
 
     def where(self) -> str:
         """Say which member this is."""
         if self.kind == "zlib":
             return "the zlib stream"
-        return f"gzip member {self.members + 1}, which begins at byte {self._start}"
+        return f"gzip member {self._number}, which begins at byte {self._start}"
 
     def header(self) -> Header | None:
         """Read the header of the next member; None at the end of the data."""
@@ -144,6 +156,7 @@ class Inflater:
         head = self.input.peek(HEAD_BYTES)
         if not head:
             return None
+        self._number += 1
         if self.kind == "zlib":
             return self._zlib_header(head)
         try:
@@ -194,6 +207,7 @@ class Inflater:
         """Step over the trailer of a member that was entered in its middle."""
         self.input.skip(len(self.input.peek(8 if self.kind == "gzip" else 4)))
         self.members += 1
+        self._number += 1
 
     def piece(self) -> bytes:
         """Return the next piece of uncompressed bytes, ``b""`` at the end."""
@@ -234,7 +248,7 @@ class Inflater:
             return self._rescue()
         self._length += len(piece)
         if stream.eof:
-            self.input.give_back(len(stream.unused_data))
+            self.input.give_back(stream.unused_data)
         return piece
 
     def _rescue(self) -> bytes:
@@ -269,16 +283,24 @@ class Inflater:
             stored, length = struct.unpack("<II", trailer)
         else:
             stored, length = struct.unpack(">I", trailer)[0], self._length & 0xFFFFFFFF
-        if stored != crc or length != self._length & 0xFFFFFFFF:
-            raise self.error(
-                "checksum",
-                f"{self.kind} checksum mismatch at compressed byte {self.input.offset} in "
-                f"{self.where()}: stored {stored:08x} over {length} bytes, computed {crc:08x} "
-                f"over {self._length}",
-            )
+        fits = length == self._length & 0xFFFFFFFF
+        wrong = self._mismatch(stored, length, crc) if stored != crc or not fits else None
         self.input.skip(want)
-        self._stream = None
+        self._stream = self.ends = None
+        if wrong is not None:
+            # Records come with checksums of their own: where no byte is missing, no record is.
+            wrong.got = 0 if fits else None
+            wrong.resumable = bool(self.kind == "gzip" and self.input.peek(1))
+            raise wrong
         self.members += 1
+
+    def _mismatch(self, stored: int, length: int, crc: int) -> CompressedDataError:
+        return self.error(
+            "checksum",
+            f"{self.kind} checksum mismatch at compressed byte {self.input.offset} in "
+            f"{self.where()}: stored {stored:08x} over {length} bytes, computed {crc:08x} "
+            f"over {self._length}",
+        )
 
 
 def salvage(
@@ -329,7 +351,7 @@ def inflate_block(data: bytes | memoryview, header: Header, *, name: str, start:
     Raises:
         CompressedDataError: Damaged; ``resumable``, as the next block's place is known.
     """
-    told = header.member if header.member and header.member.records >= 0 else None
+    told = _told(header)
     size = told.usize if told else int.from_bytes(data[-4:], "little")
     try:
         return _whole(data, size)
@@ -339,11 +361,49 @@ def inflate_block(data: bytes | memoryview, header: Header, *, name: str, start:
             path=name,
             offset=start,
             field="gzip",
-            expected=told.usize if told else None,
-            got=told.records if told else None,
             code="data",
             resumable=True,
         ) from None
+
+
+def _told(header: Header) -> Member | None:
+    """Return the sizes of a member that tells all of them, its number of records included."""
+    return header.member if header.member and header.member.records >= 0 else None
+
+
+def block_parts(
+    data: bytes | memoryview, header: Header, *, name: str, start: int
+) -> list[Piece | CompressedDataError]:
+    """Inflate a member like ``inflate_block``; of a damaged one give what is sound, in order.
+
+    Returns:
+        One piece. Of a damaged member pieces of whole sound records, and an error for each gap
+        between them, which tells its bytes and records as ``expected`` and ``got``.
+    """
+    try:
+        return [inflate_block(data, header, name=name, start=start)]
+    except CompressedDataError as error:
+        told = _told(header)
+        if told is None:
+            return [error]
+        parts = save_block(data, header.length, told).parts()
+        return [_lost(error, told, p) if isinstance(p, Gap) else p for p in parts]
+
+
+def _lost(error: CompressedDataError, told: Member, gap: Gap) -> CompressedDataError:
+    """Return the error for a gap between the sound records of a damaged block."""
+    verb = "are" if gap.records > 1 else "is"
+    lost = f"{gap.records or 'none'} of its {told.records} {many(told.records, 'record')} {verb}"
+    return CompressedDataError(
+        f"{error.message}: {lost} lost here",
+        path=error.path,
+        offset=error.offset,
+        field=error.field,
+        expected=gap.nbytes,
+        got=gap.records,
+        code=error.code,
+        resumable=True,
+    )
 
 
 def _whole(data: bytes | memoryview, size: int) -> Piece:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from tfrio import _core
 from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
-from tfrio.compression.inflate import Inflater, Input, Piece, inflate_block
+from tfrio.compression.inflate import Inflater, Input, Piece, block_parts
 from tfrio.errors import CompressedDataError, FileCutError, UsageError
 from tfrio.storage import FORKED, at_fork, open_read, read_full
 from tfrio.types import whole_number
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkSource", "InflateSource", "PlainSource", "open_chunks", "usable_threads"]
 
-_Item: TypeAlias = "Piece | Future[Piece] | CompressedDataError | None"
+_Parts: TypeAlias = "list[Piece | CompressedDataError]"
+_Item: TypeAlias = "Piece | Future[_Parts] | CompressedDataError | None"
 
 _AHEAD = 16 << 20  # uncompressed bytes held at most before the consumer asks for them
 _LARGEST_MEMBER = 64 << 20  # a member claiming more compressed bytes is inflated as it arrives
@@ -68,7 +69,7 @@ class ChunkSource(Protocol):
 
         Raises:
             StoredDataError: After all sound bytes before the damage were handed out. When its
-                ``resumable`` is true the next call goes on behind the damaged block.
+                ``resumable`` is true the next call goes on with the sound records behind it.
         """
         ...
 
@@ -247,6 +248,7 @@ class InflateSource:
         self._inflater = Inflater(Input(reader, head, 0), kind)
         self._threads = threads
         self._piece = memoryview(b"")
+        self._parts: deque[Piece | CompressedDataError] = deque()  # of the block at hand
         self._late: CompressedDataError | None = None
         self._ended = False
         self._inflated = 0
@@ -314,19 +316,24 @@ class InflateSource:
         return not self._ended
 
     def _next_piece(self) -> Piece | None:
-        if self._forked:
-            raise UsageError(f"{self.name}: {FORKED}")
-        if self._thread is None:
-            item = self._produce()[0]
-            if not self._long and item is not None and self._inflater.input.peek(1):
-                self._go_long()
-        else:
-            item = self._ahead.get()
+        item: _Item = self._parts.popleft() if self._parts else self._next_item()
         if isinstance(item, Future):
-            item = item.result()
-            self._inflated += 1
+            parts = item.result()
+            self._inflated += not any(isinstance(part, CompressedDataError) for part in parts)
+            self._parts += parts
+            item = self._parts.popleft()
         if isinstance(item, CompressedDataError):
             raise item
+        return item
+
+    def _next_item(self) -> _Item:
+        if self._forked:
+            raise UsageError(f"{self.name}: {FORKED}")
+        if self._thread is not None:
+            return self._ahead.get()
+        item = self._produce()[0]
+        if not self._long and item is not None and self._inflater.input.peek(1):
+            self._go_long()
         return item
 
     def _go_long(self) -> None:
@@ -348,7 +355,7 @@ class InflateSource:
                 item, weight = self._produce()
                 more = item is not None
             except CompressedDataError as error:
-                item, more = error, False
+                item, more = error, error.resumable
             except Exception as error:  # noqa: BLE001 - handed to the consumer, who raises it
                 item, more = _failed(error), False
             self._ahead.put(item, weight)
@@ -363,8 +370,9 @@ class InflateSource:
             member = self._whole_member(header)
             if member:
                 return self._inflate_member(member, header)
-            self.blocks = None
             inflater.begin(header)
+            inflater.ends = self._ends(header.member)
+            self.blocks = None
         piece = inflater.piece()
         return piece or None, len(piece)
 
@@ -376,19 +384,28 @@ class InflateSource:
         data = self._inflater.input.view(told.csize)
         return data if len(data) == told.csize > header.length + TRAILER_SIZE else b""
 
+    def _ends(self, member: Member | None) -> tuple[int, int] | None:
+        """Return the records and bytes up to the end of a block that is inflated as it arrives."""
+        if member is None or self.blocks is None:
+            return None
+        told = [*self.blocks, member]
+        if any(block.records < 0 for block in told):
+            return None
+        return sum(block.records for block in told), sum(block.usize for block in told)
+
     def _inflate_member(self, data: bytes | memoryview, header: Header) -> tuple[_Item, int]:
         place = self._inflater.input
         start = place.offset
         place.skip(len(data))
         if self.blocks is not None and header.member is not None:
             self.blocks.append(header.member)
-        future: Future[Piece]
+        future: Future[_Parts]
         if self._thread is None:
             future = Future()
-            _settle(future, data, header, self.name, start)
+            future.set_result(block_parts(data, header, name=self.name, start=start))
         else:
             self._pool = self._pool or ThreadPoolExecutor(self._threads, "inflate")
-            future = self._pool.submit(inflate_block, data, header, name=self.name, start=start)
+            future = self._pool.submit(block_parts, data, header, name=self.name, start=start)
         told = header.member.usize if header.member else -1
         return future, max(told, len(data))
 
@@ -416,18 +433,8 @@ class InflateSource:
         self._reader.close()
 
 
-def _settle(
-    future: Future[Piece], data: bytes | memoryview, header: Header, name: str, start: int
-) -> None:
-    """Inflate on the calling thread, keeping an error for whoever asks for the result."""
-    try:
-        future.set_result(inflate_block(data, header, name=name, start=start))
-    except CompressedDataError as error:
-        future.set_exception(error)
-
-
-def _failed(error: Exception) -> Future[Piece]:
-    future: Future[Piece] = Future()
+def _failed(error: Exception) -> Future[_Parts]:
+    future: Future[_Parts] = Future()
     future.set_exception(error)
     return future
 

@@ -245,7 +245,7 @@ def _lost_stretch(lost: Lost, source: RecordSource, wanted: int) -> Damage:
         got=None,
         lost=end - begin,
         resumed=None if last else end,
-        message=f"{error.message}; records {lost.first} to {lost.stop - 1} lie in it, record "
+        message=f"{error.message}; records {lost.first} to {lost.stop - 1} are lost, record "
         f"{wanted} was wanted. Fetch or write the file again, keep every whole record with `tfrio "
         'repair`, or read with errors="skip"',
         compressed_offset=at,

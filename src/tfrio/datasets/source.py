@@ -18,17 +18,28 @@ from tfrio.storage import at_fork
 from tfrio.storage.remote import uses_obstore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from tfrio.datasets.order import Int64
     from tfrio.datasets.plan import Picks
+    from tfrio.records.frames import Sound
 
 __all__ = ["ForwardFrames", "Frames", "Lost", "RecordSource", "Sources", "run_length"]
 
 Held: TypeAlias = "tuple[Any, Int64]"
 """A buffer with framed records, and where each begins in it."""
+
+
+class Stretch(NamedTuple):
+    """What is sound of a stretch of a file (see ``tfrio.records.frames.Sound``)."""
+
+    buffer: Any
+    starts: Int64
+    lost: NDArray[np.bool_] | None = None
+    error: CorruptRecordError | None = None
+
 
 # Records that lie in about so many bytes are read at once.
 RUN_BYTES = 1 << 20
@@ -78,20 +89,24 @@ class RecordSource(Protocol):
         """Return a buffer with the framed records and their header offsets in it."""
         ...
 
+    def sound_frames(self, start: int, stop: int) -> Sound:
+        """Return the same, and which of the records are lost in damaged compressed data."""
+        ...
+
     def offset(self, record: int) -> int:
         """Return where a record's header lies in the uncompressed data."""
         ...
 
 
 class Lost(NamedTuple):
-    """Records wanted from a stretch that cannot be read, as its compressed data is damaged."""
+    """Records wanted of those in a row that cannot be read, as compressed data is damaged."""
 
     error: CorruptRecordError
     places: NDArray[np.intp]
     """Which of the records wanted, shape (n,)."""
     file: int
     first: int
-    """First record of the stretch in its file."""
+    """First record of the row in its file."""
     stop: int
     """Record behind its last."""
     told: int
@@ -203,7 +218,7 @@ class Sources:
 
     def forked(self) -> None:
         """Hold nothing."""
-        self._held: dict[tuple[int, int], Held | CorruptRecordError] = {}
+        self._held: dict[tuple[int, int], Stretch] = {}
         self._forward: dict[int, ForwardFrames] = {}
         self._lock = threading.Lock()
 
@@ -310,13 +325,10 @@ class Sources:
         held = self._hold(kept)
         for key, places in wanted.items():
             stretch = held[key]
-            if isinstance(stretch, CorruptRecordError):
-                out.lost.append(self._lost(stretch, key, places))
-                continue
-            buffer, starts = stretch
             out.which[places] = len(out.buffers)
-            out.starts[places] = starts[records[places] - self._edges_of(key[0])[key[1]]]
-            out.buffers.append(buffer)
+            out.starts[places] = stretch.starts[records[places] - self._first_of(key)]
+            out.buffers.append(stretch.buffer)
+            out.lost.extend(self._lost(stretch, key, places, records))
         return True
 
     def _edges_of(self, file: int) -> Int64:
@@ -343,36 +355,46 @@ class Sources:
         share = int(edges[stretch + 1] - edges[stretch]) / max(1, source.count)
         return int(source.data_size * share)
 
+    def _first_of(self, key: tuple[int, int]) -> int:
+        """Return the first record of a stretch in its file."""
+        return int(self._edges_of(key[0])[key[1]])
+
     def _lost(
-        self, error: CorruptRecordError, key: tuple[int, int], places: NDArray[np.intp]
-    ) -> Lost:
-        file, stretch = key
-        first, stop = self._edges_of(file)[stretch : stretch + 2].tolist()
-        told = first
-        if self.selection is not None:  # the first of those in use
-            used = self.selection[file]
-            told = int(used[np.searchsorted(used, first)])
-        return Lost(error, places, file, first, stop, told)
+        self, stretch: Stretch, key: tuple[int, int], places: NDArray[np.intp], records: Int64
+    ) -> Iterator[Lost]:
+        """Yield the rows of lost records of a stretch of which some are wanted."""
+        if stretch.lost is None or stretch.error is None:
+            return
+        file, before = key[0], self._first_of(key)
+        edges = np.flatnonzero(np.diff(stretch.lost, prepend=False, append=False)) + before
+        for first, stop in edges.reshape(-1, 2).tolist():
+            inside = places[(records[places] >= first) & (records[places] < stop)]
+            told = first
+            if self.selection is not None and inside.size:  # the first of those in use
+                used = self.selection[file]
+                told = int(used[np.searchsorted(used, first)])
+            if inside.size:
+                yield Lost(stretch.error, inside, file, first, stop, told)
 
-    def _read(self, file: int, stretch: int) -> Held | CorruptRecordError:
+    def _read(self, file: int, stretch: int) -> Stretch:
         """Read a stretch; damage is for whoever wants its records."""
-        try:
-            return self._read_sound(file, stretch)
-        except CorruptRecordError as error:
-            return error.with_traceback(None)
-
-    def _read_sound(self, file: int, stretch: int) -> Held:
         first, last = self._edges_of(file)[stretch : stretch + 2].tolist()
+        try:
+            return Stretch(*self._read_sound(file, first, last))
+        except CorruptRecordError as error:
+            count = last - first
+            nowhere, all_lost = np.zeros(count, np.int64), np.ones(count, np.bool_)
+            return Stretch(b"", nowhere, all_lost, error.with_traceback(None))
+
+    def _read_sound(self, file: int, first: int, last: int) -> Sound | Held:
         source = self.files[file]
         if not _forward_only(source):
-            return source.frames(first, last)
+            return source.sound_frames(first, last)
         if file not in self._forward:
             self._forward[file] = ForwardFrames(source)
         return self._forward[file].frames(first, last)
 
-    def _hold(
-        self, wanted: set[tuple[int, int]]
-    ) -> dict[tuple[int, int], Held | CorruptRecordError]:
+    def _hold(self, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], Stretch]:
         """Return the stretches wanted, reading what is missing front to back; drop the others."""
         with self._lock:
             for key in set(self._held) - wanted:
@@ -389,16 +411,15 @@ class Sources:
         for key in sorted(wanted):
             with self._lock:
                 stretch = self._read(*key)
-            if isinstance(stretch, CorruptRecordError):
-                out.lost.append(self._lost(stretch, key, wanted[key]))
-                continue
-            buffer, starts = stretch
-            view = memoryview(buffer)
-            inner = records[wanted[key]] - self._edges_of(key[0])[key[1]]
+            out.lost.extend(self._lost(stretch, key, wanted[key], records))
+            view = memoryview(stretch.buffer)
+            inner = records[wanted[key]] - self._first_of(key)
             for place, number in zip(wanted[key].tolist(), inner.tolist(), strict=True):
                 out.which[place] = len(out.buffers)
                 out.starts[place] = len(copied)
-                first = int(starts[number])
+                if stretch.lost is not None and stretch.lost[number]:
+                    continue
+                first = int(stretch.starts[number])
                 copied += view[
                     first : first + int.from_bytes(view[first : first + 8], "little") + 16
                 ]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tfrio import _core
-from tfrio.compression.blocks import parse_header
-from tfrio.compression.inflate import inflate_block
-from tfrio.errors import CorruptRecordError, IndexFileError, UsageError, from_fault, many, warn_user
+from tfrio.errors import IndexFileError, UsageError, many, warn_user
+from tfrio.records.frames import BlockFrames, MappedFrames, PointFrames, RangeFrames, Sound
 from tfrio.records.index import RecordIndex, build_index
-from tfrio.records.seek import inflate_from
 from tfrio.records.sidecar import load_index, save_index, sidecar_places
 from tfrio.records.textindex import read_text_index
 from tfrio.storage import Closing, at_fork, is_remote, local_path, open_read, refuse_stream, size_of
@@ -24,8 +19,8 @@ from tfrio.types import path_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tfrio.compression.blocks import Header
-    from tfrio.compression.inflate import Piece
+    from tfrio import _core
+    from tfrio.records.frames import Frames
     from tfrio.storage import BinaryReader
     from tfrio.types import PathLike
 
@@ -34,8 +29,6 @@ __all__ = ["IndexChoice", "RecordFile", "find_index"]
 IndexChoice: TypeAlias = "Literal['auto', 'memory'] | PathLike"
 _Int64: TypeAlias = "NDArray[np.int64]"
 
-_HEADER, _FRAME = 12, 16
-_HELD_BLOCKS = 4  # inflated blocks kept, as neighbours are often asked for next
 _INDEX_MAGIC = b"TFRINDEX"
 
 
@@ -91,176 +84,6 @@ def _named_index(path: PathLike, place: PathLike) -> RecordIndex:
     with contextlib.closing(open_read(local_path(place))) as file:
         ours = file.read(len(_INDEX_MAGIC)) == _INDEX_MAGIC
     return load_index(path, place) if ours else read_text_index(path, place)
-
-
-class Frames(Protocol):
-    """How the frames of a run of records are got."""
-
-    def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
-        """Return a buffer and the offset in it of each record's header."""
-        ...
-
-
-class MappedFrames:
-    """A plain local file, mapped: any record is at hand, nothing is copied."""
-
-    def __init__(self, path: PathLike, index: RecordIndex, offsets: _Int64) -> None:
-        self._offsets = offsets
-        self._map: _core.FileMap | bytes = b""
-        self.records: _core.RecordMap | None = None
-        if index.data_size:
-            with contextlib.closing(open_read(path)) as file:
-                number = file.fileno()  # type: ignore[attr-defined]
-                self._map = _core.FileMap(path_text(path), number, 0, index.data_size)
-            self.records = _core.RecordMap(self._map, offsets, index.data_size)
-
-    def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
-        """Return the whole mapping, to check after use, and header offsets in it."""
-        return self._map, self._offsets[start:stop]
-
-
-class RangeFrames:
-    """A plain remote file: one request for a run of records."""
-
-    def __init__(self, reader: BinaryReader, index: RecordIndex, offsets: _Int64) -> None:
-        self._reader = reader
-        self._offsets = offsets
-        self._end = index.data_size
-
-    def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
-        """Fetch from the first to the last record of the run."""
-        first = int(self._offsets[start])
-        end = int(self._offsets[stop]) if stop < len(self._offsets) else self._end
-        return self._reader.read_at(first, end - first), self._offsets[start:stop] - first
-
-
-class BlockFrames:
-    """A blocked gzip file: the blocks that hold a run are inflated, the last few are kept."""
-
-    def __init__(self, reader: BinaryReader, index: RecordIndex) -> None:
-        assert index.blocks is not None
-        self._reader = reader
-        self._blocks = index.blocks
-        self._held: OrderedDict[int, tuple[Piece, _Int64]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def block_of(self, record: int) -> int:
-        """Return the number of the block that holds a record."""
-        return int(np.searchsorted(self._blocks.first, record, "right")) - 1
-
-    def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
-        """Inflate the blocks of the run, joined where it spans several."""
-        first, last = self.block_of(start), self.block_of(stop - 1)
-        pieces = [self._block(number) for number in range(first, last + 1) if self._holds(number)]
-        skip = start - int(self._blocks.first[first])
-        if len(pieces) == 1:
-            return pieces[0][0], pieces[0][1][skip : skip + stop - start]
-        base = np.cumsum([0, *(len(data) for data, _ in pieces[:-1])])
-        starts = np.concatenate([s + b for (_, s), b in zip(pieces, base.tolist(), strict=True)])
-        return b"".join(data for data, _ in pieces), starts[skip : skip + stop - start]
-
-    def _holds(self, number: int) -> bool:
-        """Return whether a block holds records; a damaged one does not, for a partial index."""
-        return bool(self._blocks.first[number] < self._blocks.first[number + 1])
-
-    def _block(self, number: int) -> tuple[Piece, _Int64]:
-        with self._lock:
-            if number in self._held:
-                self._held.move_to_end(number)
-                return self._held[number]
-        block = self._inflate(number)
-        with self._lock:
-            self._held[number] = block
-            while len(self._held) > _HELD_BLOCKS:
-                self._held.popitem(last=False)
-        return block
-
-    def _inflate(self, number: int) -> tuple[Piece, _Int64]:
-        begin, end = (int(v) for v in self._blocks.stored[number : number + 2])
-        stored = self._reader.read_at(begin, end - begin)
-        name = self._reader.name
-        header = _header_of(stored)
-        first, stop = (int(v) for v in self._blocks.first[number : number + 2])
-        if header is None or len(stored) < end - begin:
-            raise IndexFileError(f"{name}: no gzip block at byte {begin}, as its index says")
-        data = inflate_block(stored, header, name=name, start=begin)
-        scan = _core.scan(data, 0, -1, False, True)
-        starts = _record_starts(data, scan, stop - first)
-        if starts is not None:
-            return data, starts
-        if scan.fault is not None:
-            offset = int(self._blocks.data[number]) + scan.fault.offset
-            raise from_fault(scan.fault, path=name, record=first + scan.fault.record, offset=offset)
-        raise CorruptRecordError(
-            f"{name}: the gzip block at byte {begin} holds {len(scan.spans)} records where its "
-            f"header says {stop - first}. Run `tfrio verify`",
-            path=name,
-            record=first,
-        )
-
-
-def _record_starts(data: Piece, scan: _core.Scan, count: int) -> _Int64 | None:
-    """Return where the records of a block begin; for those that are lost, where its fault lies.
-
-    Whoever reads one of them meets the fault, and the records around it are not lost with it.
-
-    Args:
-        data: The block, uncompressed.
-        scan: What a scan from its start found.
-        count: Number of its records.
-
-    Returns:
-        Shape (count,); None where it cannot be told which are lost.
-    """
-    parts = [scan.spans[:, 0] - _HEADER]
-    faults: list[int] = []
-    while scan.fault is not None:
-        faults.append(scan.fault.offset)
-        begin, _ = _core.find_record(data, scan.fault.offset + 1, True)
-        if begin < 0:
-            break
-        scan = _core.scan(data, begin, -1, False, True)
-        parts.append(scan.spans[:, 0] - _HEADER)
-    lost = count - sum(map(len, parts))
-    if lost < len(faults) or (lost > len(faults) and len(faults) != 1):
-        return None
-    each = lost // max(1, len(faults))
-    gaps = [np.full(each, fault, np.int64) for fault in faults]
-    nothing = np.empty(0, np.int64)
-    pairs = zip_longest(parts, gaps, fillvalue=nothing)
-    return np.concatenate([starts for pair in pairs for starts in pair])
-
-
-def _header_of(stored: bytes) -> Header | None:
-    try:
-        return parse_header(stored)
-    except ValueError:
-        return None
-
-
-class PointFrames:
-    """Ordinary gzip or zlib: inflated from the last seek point before the run."""
-
-    def __init__(self, reader: BinaryReader, index: RecordIndex, offsets: _Int64) -> None:
-        self._reader = reader
-        self._index = index
-        self._offsets = offsets
-
-    def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
-        """Inflate up to the end of the run, keeping only the run."""
-        first = int(self._offsets[start])
-        end = int(self._offsets[stop]) if stop < len(self._offsets) else self._index.data_size
-        points = self._index.points
-        number = points.before(first)
-        at = int(points.data[number]) if number >= 0 else 0
-        parts: list[bytes] = []
-        for piece in inflate_from(self._reader, self._index.compression, points, number, end):
-            if at + len(piece) > first:
-                parts.append(piece[max(first - at, 0) : end - at])
-            at += len(piece)
-            if at >= end:
-                break
-        return b"".join(parts), self._offsets[start:stop] - first
 
 
 class RecordFile(Closing):
@@ -349,6 +172,21 @@ class RecordFile(Closing):
             return b"", np.empty(0, np.int64)
         return self._opened().get(start, stop)
 
+    def sound_frames(self, start: int, stop: int) -> Sound:
+        """Get records like ``frames``, but tell which are lost in damaged blocks of gzip.
+
+        Args:
+            start: From 0.
+            stop: Above ``start``, at most ``count``.
+
+        Raises:
+            CorruptRecordError: The data is damaged, and which records are lost is not known.
+        """
+        frames = self._opened()
+        if isinstance(frames, BlockFrames):
+            return frames.sound(start, stop)
+        return Sound(*frames.get(start, stop))
+
     def frame(self, record: int) -> tuple[Any, int]:
         """Get the frame of one record.
 
@@ -362,7 +200,10 @@ class RecordFile(Closing):
         return buffer, starts.item(0)
 
     def offset(self, record: int) -> int:
-        """Return where a record's header lies in the uncompressed data, in bytes."""
+        """Return where a record's header lies in the uncompressed data, in bytes.
+
+        Of a lost record in a damaged block of gzip that is where what is lost begins.
+        """
         if self._index.offsets is not None:
             return int(self._index.offsets[record])
         frames = self._opened()
@@ -371,7 +212,7 @@ class RecordFile(Closing):
         number = frames.block_of(record)
         if record == self._index.blocks.first[number]:  # known, even where the block is damaged
             return int(self._index.blocks.data[number])
-        _, starts = frames.get(record, record + 1)
+        starts = frames.sound(record, record + 1).starts
         return int(self._index.blocks.data[number]) + int(starts[0])
 
     def _opened(self) -> Frames:

@@ -69,7 +69,8 @@ class Damage:
         payload: The payload as it stands in the file, where its extent is known; unchecked unless
             ``repairable``.
         compressed_offset: Byte of the compressed file where compressed data is damaged.
-        lost_records: Records of a damaged gzip block, as its header or an index tells; else 1.
+        lost_records: Records given up: of a damaged gzip block those that are lost, as its header
+            tells, of others 0 where no byte of a record is missing, else 1.
         repairable: Only the header is broken: the payload's own CRC holds.
     """
 
@@ -127,9 +128,10 @@ class DamageReport:
 
     @property
     def skipped_records(self) -> int:
-        """Records given up; a stretch of unknown many counts once, a gzip block with all its own.
+        """Records given up; a stretch of unknown many counts once, one in a gzip block as it is.
 
-        ``damages`` has one entry a damaged place, so that this may be more than its length.
+        ``damages`` has one entry a damaged place, so that this may be more than its length, or less
+        where no record is lost with a checksum.
         """
         return sum(d.lost_records for d in self.damages)
 
@@ -204,9 +206,13 @@ class DamagePolicy:
         self._file_start = len(self.report.damages)
         if here and self.mode == "skip":
             lost, bad = sum(d.lost for d in here), sum(d.lost_records for d in here)
+            what = (
+                f"skipped {bad} {many(bad, 'damaged record')} ({lost:,} {many(lost, 'byte')} lost)"
+            )
+            if not bad and not lost:
+                what = "damaged, but no record is lost"
             warn_user(
-                f"{path}: skipped {bad} {many(bad, 'damaged record')} ({lost:,} "
-                f"{many(lost, 'byte')} lost), the first at offset {here[0].offset}. "
+                f"{path}: {what}, the first at offset {here[0].offset}. "
                 "Run `tfrio verify` for a full account"
             )
 
@@ -428,22 +434,18 @@ def seek_record(stream: RecordStream) -> bool:
 
 
 def recover_stored(stream: RecordStream, error: StoredDataError) -> Damage:
-    """Describe damaged or lost stored data and drop the part of a record before it.
+    """Describe damaged or lost stored data; drop the part of a record before what is missing.
 
     Args:
         stream: The stream whose ``fill`` raised ``error``.
         error: What it raised.
 
     Returns:
-        The damage; after a damaged block of blocked gzip the stream goes on behind it.
+        The damage; where the error is ``resumable`` the stream goes on behind it.
     """
     record, offset = stream.records, stream.position
-    stream.advance(len(stream.buffer), 0)
     gone = isinstance(error, FileCutError)
-    if gone:
-        stream.jump(max((error.expected or 0) - stream.position, 0), 1)
-    else:
-        stream.jump(error.expected or 0, error.got or (0 if error.code == "tail" else 1))
+    known = _step_over(stream, error)
     stream.damaged += stream.records - record
     return Damage(
         path=stream.path,
@@ -457,5 +459,31 @@ def recover_stored(stream: RecordStream, error: StoredDataError) -> Damage:
         resumed=stream.position if error.resumable else None,
         message=error.message,
         compressed_offset=None if gone else error.offset,
-        lost_records=max(stream.records - record, 1),
+        lost_records=max(stream.records - record, 1) if known is None else known,
     )
+
+
+def _step_over(stream: RecordStream, error: StoredDataError) -> int | None:
+    """Drop the part of a record before what is missing, and account for what is.
+
+    Returns:
+        How many records that are, None where it is not known.
+    """
+    if error.resumable and not error.expected and error.got == 0:
+        return 0  # nothing is missing, so the record goes on
+    part = len(stream.buffer)
+    stream.advance(part, 0)
+    least = 1 if part else 0
+    if isinstance(error, FileCutError):
+        stream.jump(max((error.expected or 0) - stream.position, 0), 1)
+        return None
+    nbytes, records = error.expected or 0, error.got
+    if error.ends is not None and stream.from_start:
+        records = error.ends[0] - stream.records
+        nbytes = max(error.ends[1] - stream.position, 0)
+    if records is None:
+        stream.jump(0, 0 if error.code == "tail" else 1)
+        return None
+    known = max(records, least)
+    stream.jump(nbytes, known)
+    return known

@@ -41,7 +41,7 @@ def misplaced(index: RecordIndex, path: PathLike) -> int | None:
     """
     blocks, offsets = index.blocks, index.offsets
     if blocks is not None:
-        return _wrong_block(path, blocks) if is_regular(path) else None
+        return _wrong_block(path, blocks, index.partial) if is_regular(path) else None
     if index.compression != "none" or index.partial or offsets is None:
         return None
     return wrong_record(path, offsets, np.append(offsets[1:], index.data_size))
@@ -74,8 +74,11 @@ def _spread(count: int) -> list[int]:
     return [round(n) for n in np.linspace(0, count - 1, min(count, _SAMPLES)).tolist()]
 
 
-def _wrong_block(path: PathLike, blocks: Blocks) -> int | None:
-    """Return the offset of a block that tells other sizes than the index."""
+def _wrong_block(path: PathLike, blocks: Blocks, partial: bool) -> int | None:
+    """Return the offset of a block that tells other sizes than the index.
+
+    Of a damaged block a partial index has only the records that are sound.
+    """
     sizes = np.diff(np.stack([blocks.stored, blocks.data, blocks.first]))
     with closing(open_read(path)) as reader:
         for number in _spread(sizes.shape[1]):
@@ -83,7 +86,7 @@ def _wrong_block(path: PathLike, blocks: Blocks) -> int | None:
             told = member_at(reader.read_at(begin, _MEMBER_HEAD))
             want = sizes[:, number].tolist()
             found = [0, 0, 0] if told is None else [told.csize, told.usize, told.records]
-            # A block without records, that tells of some, is a damaged one left out.
-            if found[:2] != want[:2] or want[2] not in (0, found[2]):
+            fewer = partial and want[2] < found[2]
+            if found[:2] != want[:2] or (want[2] != found[2] and not fewer):
                 return begin
     return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfrio.compression import member_at
-from tfrio.records.damage import Damage
+from tfrio.records.damage import Damage, without_payload
 from tfrio.records.headers import header_offsets
 from tfrio.records.reader import RecordStream
 from tfrio.records.seek import NO_POINTS, SeekPoints, find_points
@@ -123,8 +123,9 @@ class _Found:
     count: int
     data_size: int
     partial: bool
-    damaged_blocks: frozenset[int] | None
-    """Where damaged blocks begin in the file; None where other things are damaged, too."""
+    damaged_blocks: dict[int, int] | None
+    """Records lost in damaged blocks, by where these begin in the file; None where other things are
+    damaged, too."""
 
 
 def _walk_all(
@@ -137,13 +138,13 @@ def _walk_all(
     tap = find_points(stream)
     pieces: list[NDArray[np.int64]] = []
     partial, end, told = False, 0, 0
-    damaged: list[int | None] = []
+    damages: list[Damage] = []
     for event in walk(stream, verify=verify):
         if isinstance(event, Damage):
             if not allow_partial:
                 raise event.error()
             partial = True
-            damaged.append(event.compressed_offset)
+            damages.append(without_payload(event))
             if event.compressed_offset is not None:
                 tap.stop()  # it does not know how much data is missing
         else:
@@ -153,18 +154,27 @@ def _walk_all(
         advanced(stream.consumed - told)
         told = stream.consumed
     offsets = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
-    known = frozenset(begin for begin in damaged if begin is not None)
-    blocks = known if len(known) == len(damaged) else None
-    return _Found(offsets, len(offsets), end, partial, blocks), tap.points()
+    return _Found(offsets, len(offsets), end, partial, _lost_in_blocks(damages)), tap.points()
+
+
+def _lost_in_blocks(damages: Sequence[Damage]) -> dict[int, int] | None:
+    """Add up the records lost in damaged blocks; see ``_Found``."""
+    lost: dict[int, int] = {}
+    for damage in damages:
+        if damage.compressed_offset is None:
+            return None
+        lost.setdefault(damage.compressed_offset, 0)
+        lost[damage.compressed_offset] += damage.lost_records
+    return lost
 
 
 def _sound_table(members: Sequence[Member], found: _Found) -> Blocks | None:
-    """Add up the sizes of blocks; damaged ones hold no record. None where that says too little."""
+    """Add up the sizes of blocks, less what is lost. None where that says too little."""
     if found.damaged_blocks is None:
         return None
     at, told = 0, []
     for member in members:
-        told.append(replace(member, records=0) if at in found.damaged_blocks else member)
+        told.append(replace(member, records=member.records - found.damaged_blocks.get(at, 0)))
         at += member.csize
     return _table(told)
 

@@ -65,6 +65,7 @@ class RecordStream(Closing):
         self._given = path
         self._intact: bool | None = None
         self.position = start
+        self.from_start = not start
         self.records = 0
         self.damaged = 0
         self._source = open_chunks(path, compression, threads=threads, start=start)

@@ -81,7 +81,9 @@ def _what(damage: Damage) -> str:
     if damage.repairable:
         return f"{place}: header repaired, payload intact"
     lost = f"{damage.lost} bytes dropped"
-    if damage.lost_records > 1:
+    if not damage.lost_records and not damage.lost:
+        lost = "no record is lost"
+    elif damage.lost_records > 1:
         lost = f"{damage.lost_records} records of this gzip block lost, {lost}"
     if damage.resumed is None:
         return f"{place}: nothing whole follows, {lost}"

@@ -197,7 +197,7 @@ def _rest_of_member(inflater: Inflater, bit: int, window: bytes) -> Iterator[byt
         if last_fed > begin:
             yield salvage(lambda: _entered(source.again(begin), bit, window), last_fed, length)
         raise damage from error
-    source.give_back(len(stream.unused_data))
+    source.give_back(stream.unused_data)
     inflater.skip_trailer()
 
 

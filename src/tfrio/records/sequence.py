@@ -234,8 +234,12 @@ def _stretches(file: RecordFile, local: _Int64) -> Iterator[tuple[Any, _Int64, _
     ranked = local[order]
     for group in np.split(np.arange(len(ranked)), _breaks(file, ranked)):
         first, last = int(ranked[group[0]]), int(ranked[group[-1]])
-        buffer, offsets = file.frames(first, last + 1)
-        yield buffer, order[group], offsets[ranked[group] - first]
+        found = file.sound_frames(first, last + 1)
+        inner = ranked[group] - first
+        if found.lost is not None and found.lost[inner].any():
+            wanted = first + int(inner[np.argmax(found.lost[inner])])
+            file.frames(wanted, wanted + 1)  # raises
+        yield found.buffer, order[group], found.starts[inner]
 
 
 def _breaks(file: RecordFile, ranked: _Int64) -> _Int64:
