@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tfrio
 from tests.support.samples import write_points
 
 pytest.importorskip("pyarrow")
@@ -43,6 +44,35 @@ def test_table_reports_as_json(cli, points) -> None:
     assert done.json["rows"] == 12
     features = json.loads(out.read_text(encoding="utf-8"))["features"]
     assert features[4]["properties"]["class"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fills", "first"),
+    [
+        ((), {"b": "x"}),
+        (("-9999",), {"a": -9999.0, "b": "x", "n": -9999.0}),
+        (("none",), {"b": "x", "c": "none"}),
+        (("a=0.5", "c=none"), {"a": 0.5, "b": "x", "c": "none"}),
+    ],
+)
+def test_fill_takes_the_place_of_nulls_in_columns_of_its_kind(
+    cli, tmp_path, fills: tuple[str, ...], first: dict[str, object]
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,c,n\n,x,,\n2,y,z,3\n")
+    options = [word for fill in fills for word in ("--fill", fill)]
+    assert cli("export", "table", table, tmp_path / "out", *options).code == 0
+    row = next(iter(tfrio.read(tmp_path / "out.tfrecord.gz")))
+    found = {k: v.decode() if isinstance(v, bytes) else v.tolist()[0] for k, v in row.items()}
+    assert found == first
+
+
+def test_a_fill_that_does_not_fit_its_column_is_wrong_use(cli, tmp_path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n,x\n2,y\n")
+    done = cli("export", "table", table, tmp_path / "out", "--fill", "a=none")
+    assert done.code == 2
+    assert "fill: 'none' does not fit column 'a'" in done.err
 
 
 @pytest.mark.parametrize("command", ["export", "import"])

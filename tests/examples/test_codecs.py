@@ -12,7 +12,7 @@ import pytest
 
 from tests.examples.helpers import example, put
 from tfrio.errors import DecodeError, EncodeError, SchemaError
-from tfrio.examples.codecs import decode_value, encode_value, fit_shape, image_format, unmangle
+from tfrio.examples.codecs import decode_value, encode_value, fit_shape
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.schema import Feature
 
@@ -81,35 +81,49 @@ def test_what_is_no_image_is_named(tmp_path: Path) -> None:
         list(read(path, schema={"i": Feature("bytes", codec="image")}))
 
 
-def test_an_image_that_went_through_text_is_told_with_the_way_back() -> None:
-    jpeg = b"\xff\xd8\xff\xe0" + bytes(20)
-    mangled = jpeg.decode("latin-1").encode()
-    assert mangled[:4] == bytes.fromhex("c3bfc398")
-    assert image_format(mangled) == "UTF-8-encoded JPEG"
-    with pytest.raises(DecodeError, match=r"looks like UTF-8-encoded JPEG \(was ff d8\)"):
-        decode_value(mangled, Feature("bytes", codec="image"), None)
-    assert unmangle(mangled) == jpeg
-    with pytest.raises(DecodeError, match="did not go through a text type"):
-        unmangle(jpeg)
-
-
 @pytest.mark.parametrize(
-    ("start", "name"),
+    ("mode", "own", "named"),
     [
-        (b"\xff\xd8\xff\xe1", "JPEG"),
-        (b"\x89PNG\r\n\x1a\n", "PNG"),
-        (b"GIF89a", "GIF"),
-        (b"BM" + bytes(24), "BMP"),
-        (b"BMW 320", None),
-        (b"II*\x00", "TIFF"),
-        (b"MM\x00*", "TIFF"),
-        (b"RIFF\x00\x00\x00\x00WEBP", "WEBP"),
-        (b"text", None),
-        (b"", None),
+        ("1", (5, 7), (5, 7, 1)),
+        ("L", (5, 7), (5, 7, 3)),
+        ("LA", (5, 7, 2), (5, 7, 3)),
+        ("P", (5, 7, 3), (5, 7, 1)),
+        ("RGB", (5, 7, 3), (5, 7, 4)),
+        ("RGBA", (5, 7, 4), (5, 7, 3)),
+        ("CMYK", (5, 7, 3), (5, 7, 1)),
+        ("I;16", (5, 7), (5, 7, 1)),
     ],
 )
-def test_image_formats(start: bytes, name: str | None) -> None:
-    assert image_format(start) == name
+def test_an_image_has_its_own_channels_or_those_that_the_shape_names(
+    mode: str, own: tuple[int, ...], named: tuple[int, ...]
+) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    grey = np.arange(35, dtype=np.uint8).reshape(5, 7) * 7
+    made = pillow.fromarray(grey.astype(np.uint16) * 250 if mode == "I;16" else grey)
+    out = io.BytesIO()
+    (made if mode in ("I;16", "L") else made.convert("RGB").convert(mode)).save(
+        out, format="TIFF" if mode == "CMYK" else "PNG"
+    )
+    feature = Feature("bytes", codec="image")
+    decoded = decode_value(out.getvalue(), feature, None)
+    assert decoded.shape == own
+    assert decoded.dtype == (np.uint16 if mode == "I;16" else np.uint8)
+    as_named = decode_value(out.getvalue(), feature, named)
+    assert as_named.shape == named
+    if mode in ("L", "LA"):
+        assert (as_named == grey[:, :, None]).all()
+
+
+def test_a_palette_with_clear_colours_is_rgba_and_warns_of_nothing() -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    rgba = np.zeros((5, 7, 4), np.uint8)
+    rgba[:, 3:] = (10, 200, 30, 255)
+    out = io.BytesIO()
+    pillow.fromarray(rgba).quantize(4).save(out, format="PNG")
+    assert pillow.open(io.BytesIO(out.getvalue())).mode == "P"
+    feature = Feature("bytes", codec="image")
+    assert (decode_value(out.getvalue(), feature, None) == rgba).all()
+    assert decode_value(out.getvalue(), feature, (5, 7, 3)).shape == (5, 7, 3)
 
 
 def test_raw_bytes_of_the_wrong_length(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ def test_no_value_and_no_feature_are_told_apart(tmp_path: Path) -> None:
     x = found["x"]
     assert (found.files, found.records) == (1, 4)
     assert (x.present, x.empty, x.lengths, x.values) == (3, 1, (0, 2), 3)
-    assert found.to_dict()["features"][0]["absent"] == 1
+    assert found.to_dict()["features"][0]["absent"] == found.absent("x") == 1
+    assert "3 of 4" in str(found)
     assert (x.minimum, x.maximum, x.mean) == (1, 3, 2.0)
     with pytest.raises(KeyError, match="no feature 'y'; there are"):
         found["y"]

@@ -40,6 +40,14 @@ def test_the_last_value_is_repeated() -> None:
     assert decode_tensor(tensor(3, [4], values)).tolist() == [1, 2, 2, 2]
 
 
+@pytest.mark.parametrize(("dtype", "name"), [(1, "float32"), (9, "int64"), (14, "float32")])
+def test_a_tensor_without_values_is_zeros(dtype: int, name: str) -> None:
+    array = decode_tensor(tensor(dtype, [2, 3], b""))
+    assert (array.dtype, array.shape) == (np.dtype(name), (2, 3))
+    assert not array.any()
+    assert decode_tensor(tensor(dtype, [0, 3], b"")).shape == (0, 3)
+
+
 @pytest.mark.parametrize(
     ("dtype", "rest", "expected"),
     [

@@ -15,6 +15,7 @@ from tfrio.cli.params import (
     as_mapping,
     names,
     not_standard_output,
+    number_or_text,
     overwrite_option,
     setting,
 )
@@ -209,6 +210,13 @@ def _files(report: ExportReport) -> str:
     return line if report.validation is None else f"{line}\n{_files(report.validation)}"
 
 
+def _fill(texts: tuple[str, ...]) -> float | str | dict[str, float | str] | None:
+    """Return what takes the place of nulls: one value for all columns, or one by column."""
+    if len(texts) == 1 and "=" not in texts[0]:
+        return number_or_text(texts[0])
+    return as_mapping(texts, number_or_text)
+
+
 @export_command.command("table", short_help="Write a table as one TFRecord file.")
 @click.argument("source")
 @click.argument("prefix", callback=not_standard_output)
@@ -223,7 +231,13 @@ def _files(report: ExportReport) -> str:
     help="float: numbers as float32, as Earth Engine does. native: whole numbers as int64.",
 )
 @setting("--type", "Kind of a column: float, int64 or bytes.")
-@click.option("--fill", help="Value in place of nulls; default: the key is left out.")
+@click.option(
+    "--fill",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="In place of nulls, of one column or of all: a number in columns of numbers, text in "
+    "those of text. Default: the key is left out.",
+)
 @click.option("--strict", is_flag=True, help="Fail where float32 changes a whole number.")
 @click.option("--layer", help="Layer of a GeoPackage.")
 @click.option("--encoding", help="Text encoding of a CSV file.")
@@ -255,6 +269,7 @@ def table_command(
         prefix,
         xy=(xy[0], xy[1]) if xy else None,
         types=as_mapping(options.pop("type")),
+        fill=_fill(options.pop("fill")),
         **options,
     )
     if as_json:

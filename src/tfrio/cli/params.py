@@ -18,6 +18,7 @@ __all__ = [
     "as_mapping",
     "names",
     "not_standard_output",
+    "number_or_text",
     "overwrite_option",
     "readable",
     "setting",
@@ -131,6 +132,16 @@ def setting(flag: str, text: str) -> Callable[..., Any]:
         The decorator; the command gets a tuple of texts for ``as_mapping``.
     """
     return click.option(flag, multiple=True, metavar="NAME=VALUE", help=text)
+
+
+def number_or_text(text: str) -> float | str:
+    """Return the number that a text is, whole numbers as such; other text as it is."""
+    for made in (int, float):
+        try:
+            return made(text)
+        except ValueError:
+            continue
+    return text
 
 
 def as_mapping(

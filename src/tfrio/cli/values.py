@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfrio.examples.codecs import image_format
+from tfrio.examples.images import image_format, image_size, mangled_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +89,10 @@ def _word(value: Any) -> str:
 def _bytes_preview(value: bytes) -> str:
     found = image_format(value)
     if found is not None:
-        return f"{found} image"
+        size = image_size(value)
+        told = f"{found} {size[0]}\u00d7{size[1]}" if size else f"{found} image"
+        mangled = mangled_text(value)
+        return told if mangled is None else f"looks like {mangled}"
     if value.startswith(_GZIP):
         return "gzip data"
     text = _as_text(value[: 4 * _ROOM])

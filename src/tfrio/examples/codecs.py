@@ -11,27 +11,19 @@ import numpy as np
 
 from tfrio.errors import DecodeError, EncodeError, SchemaError, require
 from tfrio.examples.exact import refuse_masked
+from tfrio.examples.images import image_format, mangled_text
 from tfrio.examples.tensorproto import decode_tensor, encode_tensor
 
 if TYPE_CHECKING:
     from tfrio.examples.columns import Array
     from tfrio.examples.schema import Feature
 
-__all__ = ["decode_value", "encode_value", "fit_shape", "image_format", "misfit_text", "unmangle"]
+__all__ = ["decode_value", "encode_value", "fit_shape", "misfit_text"]
 
-# First bytes of the image formats met in TFRecord files.
-_MAGIC: Final = {
-    b"\xff\xd8\xff": "JPEG",
-    b"\x89PNG\r\n\x1a\n": "PNG",
-    b"GIF8": "GIF",
-    b"BM": "BMP",
-    b"II*\x00": "TIFF",
-    b"MM\x00*": "TIFF",
-}
-# A BMP file begins with 14 bytes of header and 12 or more of another; two letters are no proof.
-_LEAST_BMP: Final = 26
-# Pillow modes whose pixels NumPy takes as they are; others are converted to RGB.
-_PLAIN_MODES: Final = ("L", "RGB", "RGBA", "I;16", "I", "F", "LA")
+# Pillow modes whose pixels NumPy takes as they are; others are converted.
+_PLAIN_MODES: Final = ("L", "RGB", "RGBA", "LA")
+_WIDE_MODES: Final = ("I;16", "I;16B", "I", "F")  # more than 8 bits a pixel, one channel
+_CHANNELS: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
 def decode_value(value: bytes, feature: Feature, shape: tuple[int, ...] | None) -> Array:
@@ -109,39 +101,6 @@ def fit_shape(array: Array, shape: tuple[int, ...] | None) -> Array:
     return array.reshape(shape if known else [max(d, 0) for d in shape])
 
 
-def image_format(value: bytes) -> str | None:
-    """Return what image format bytes look like, ``"PNG"`` or ``"JPEG"`` ..., None for none.
-
-    An image that went through a text type and back shows as ``"UTF-8-encoded JPEG"``: each byte
-    above 127 became two. ``unmangle`` restores it.
-    """
-    for magic, name in _MAGIC.items():
-        if value.startswith(magic):
-            return name if name != "BMP" or len(value) >= _LEAST_BMP else None
-        mangled = magic.decode("latin-1").encode()
-        if mangled != magic and value.startswith(mangled):
-            return f"UTF-8-encoded {name}"
-    return "WEBP" if value[:4] == b"RIFF" and value[8:12] == b"WEBP" else None
-
-
-def unmangle(value: bytes) -> bytes:
-    """Restore bytes that were taken for Latin-1 text and stored as UTF-8.
-
-    Args:
-        value: The stored bytes: every byte above 127 became two.
-
-    Returns:
-        The bytes as they were.
-
-    Raises:
-        DecodeError: The bytes are no UTF-8 of Latin-1 text, so that is not what happened.
-    """
-    try:
-        return value.decode().encode("latin-1")
-    except UnicodeError as error:
-        raise DecodeError(f"these bytes did not go through a text type: {error}") from error
-
-
 def misfit_text(size: int, shape: tuple[int, ...]) -> str:
     """Say that values cannot form a shape, and which two-dimensional shapes they can form."""
     text = f"{size} values cannot form ({','.join(map(str, shape))}{',' * (len(shape) == 1)})"
@@ -178,16 +137,15 @@ def _inflate(value: bytes, feature: Feature, shape: tuple[int, ...] | None) -> b
 
 def _decode_image(value: bytes, shape: tuple[int, ...] | None) -> Array:
     pillow = require("PIL.Image", extra="view")
-    found = image_format(value)
-    if found is not None and found.startswith("UTF-8"):
+    if (found := mangled_text(value)) is not None:
+        way = "its bytes are lost" if "damaged" in found else "unmangle in tfrio.examples.images"
         raise DecodeError(
-            f"looks like {found} (was {value[:4].decode()[:2].encode('latin-1').hex(' ')}): the "
-            "file was written through a text type; tfrio.examples.codecs.unmangle restores it"
+            f"looks like {found}: the file was written through a text type; "
+            + (f"{way}, write it again" if "damaged" in found else f"{way} restores it")
         )
     try:
         with pillow.open(io.BytesIO(value)) as image:
-            plain = image if image.mode in _PLAIN_MODES else image.convert("RGB")
-            array: Array = np.array(plain)
+            array: Array = np.array(_with_channels(image, shape))
     except pillow.DecompressionBombError as error:
         raise DecodeError(
             f"{error}; where you trust the file, raise PIL.Image.MAX_IMAGE_PIXELS"
@@ -197,6 +155,19 @@ def _decode_image(value: bytes, shape: tuple[int, ...] | None) -> Array:
         said = "" if isinstance(error, pillow.UnidentifiedImageError) else f": {error}"
         raise DecodeError(f"not an image that Pillow can read (starts {start}){said}") from error
     return array[:, :, None] if array.ndim == 2 and shape is not None and len(shape) == 3 else array
+
+
+def _with_channels(image: Any, shape: tuple[int, ...] | None) -> Any:
+    """Return an image of as many channels as the shape names; without one, of those it has."""
+    channels = shape[2] if shape is not None and len(shape) == 3 else -1
+    if image.mode in _WIDE_MODES:
+        return image
+    clear = "transparency" in image.info
+    if image.mode == "P" and clear:  # Pillow keeps what is clear on this way only
+        image = image.convert("RGBA")
+    own = {"1": "L", "PA": "RGBA"}.get(image.mode, "RGB")
+    wanted = _CHANNELS.get(channels, image.mode if image.mode in _PLAIN_MODES else own)
+    return image if wanted == image.mode else image.convert(wanted)
 
 
 def _encode_image(array: Array) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, Union, overload
 import numpy as np
 import numpy.typing as npt
 
-from tfrio.errors import UsageError
+from tfrio.errors import UsageError, many
 
 __all__ = [
     "Array",
@@ -252,7 +252,9 @@ class Batch(dict[str, Any]):
 
     def __repr__(self) -> str:
         lines = [f"  {name}: {_brief(column)}" for name, column in self.items()]
-        return "\n".join([f"Batch of {self.rows} records, {len(self)} columns", *lines])
+        records = f"{self.rows} {many(self.rows, 'record')}"
+        head = f"Batch of {records}, {len(self)} {many(len(self), 'column')}"
+        return "\n".join([head, *lines])
 
 
 def _rebuild_batch(

@@ -57,6 +57,10 @@ class Statistics:
         known = sorted(shown_name(n) for n, _ in self.features)
         raise KeyError(f"no feature '{name}'; there are {known}")
 
+    def absent(self, name: str) -> int:
+        """Return how many records lack a feature, or have it without a kind."""
+        return self.records - self[name].present
+
     @property
     def headline(self) -> str:
         """Files and records, in a line."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tfrio.examples.codecs import image_format
+from tfrio.examples.images import IMAGE_STARTS, image_format
 from tfrio.examples.layout import shown_name
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _COUNTS: Final = (
 
 # A varint grows by a byte at each of these: 2**7, 2**14 ... 2**63.
 _VARINT_STEPS: Final = np.array([1 << (7 * k) for k in range(1, 10)], np.uint64)
-# First two bytes of the image formats known, and of such bytes that went through UTF-8.
-_IMAGE_STARTS: Final = np.frombuffer(b"\xff\xd8\x89PGIBMIIMMRI\xc3\xbf\xc2\x89", ">u2")
+_IMAGE_STARTS: Final = np.frombuffer(b"".join(sorted(IMAGE_STARTS)), ">u2")
 _HEAD: Final = 32  # bytes that tell an image's format
 
 
@@ -162,7 +161,7 @@ class FeatureStats:
             shown_name(self.name),
             f"{kind} ({formats})" if formats else kind,
             f"{low:,}" if low == high else f"{low:,} to {high:,}",
-            "always" if self.present == records else f"{self.present:,}",
+            "always" if self.present == records else f"{self.present:,} of {records:,}",
             f"{self.empty:,}" if self.empty else "",
             *map(_cell, (self.minimum, self.maximum, self.mean, self.std)),
             f"{self.nan:,}" if self.nan else "",

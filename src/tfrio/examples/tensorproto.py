@@ -71,7 +71,10 @@ def decode_tensor(data: bytes) -> Array:
             values.extend(_typed(field, wire, value))
     if number not in _DTYPES and number != _BFLOAT16:
         name = _NAMES.get(number, f"type number {number}")
-        raise DecodeError(f"a TensorProto of {name} cannot become an array of numbers")
+        raise DecodeError(
+            f"a TensorProto of {name} cannot become an array of numbers; leave the codec out to "
+            "get its bytes"
+        )
     if content:
         return _shaped(_from_content(number, content), shape)
     return _shaped(_repeated(_from_values(number, values), shape), shape)
@@ -126,8 +129,13 @@ def _widened(bits: Array) -> Array:
 
 
 def _repeated(flat: Array, shape: tuple[int, ...]) -> Array:
-    """Return typed values with the last repeated: that is how constant tensors are stored."""
+    """Return typed values with the last repeated: that is how constant tensors are stored.
+
+    No value at all stands for zeros, as TensorFlow reads it (tensor.cc, FromProtoField).
+    """
     size = math.prod(shape)
+    if not len(flat):
+        flat = np.zeros(1, flat.dtype)
     if len(flat) == 1:
         return np.broadcast_to(flat, (size,))
     if 1 < len(flat) < size and size * flat.itemsize < 1 << 31:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import EncodeError, GeoError, UsageError, warn_user
+from tfrio.errors import EncodeError, GeoError, UsageError, many, warn_user
 from tfrio.examples.columns import Batch, Ragged
 from tfrio.examples.writer import Writer
 from tfrio.tables.cells import Cells, changed, filled, stored
@@ -72,8 +72,10 @@ class TableExportReport:
 
     def __str__(self) -> str:
         """Return the report as a few lines."""
+        columns = len(self.columns)
         lines = [
-            f"{self.rows:,} rows, {len(self.columns)} columns -> {self.path} ({self.size:,} bytes)"
+            f"{self.rows:,} {many(self.rows, 'row')}, {columns} {many(columns, 'column')} -> "
+            f"{self.path} ({self.size:,} bytes)"
         ]
         if self.nulls:
             some = ", ".join(f"{name} {count:,}" for name, count in self.nulls.items())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tfrio import storage
 from tfrio.compression import DEFAULT_LEVEL
-from tfrio.errors import SchemaError, UsageError, require, warn_user
+from tfrio.errors import SchemaError, UsageError, many, require, warn_user
 from tfrio.examples.arrow import from_arrow
 from tfrio.examples.arrow_c import LIST, PLACE
 from tfrio.examples.writer import Writer
@@ -62,8 +62,8 @@ class ConvertReport:
         """Return the report as one line."""
         share = self.size / self.source_size if self.source_size else 0.0
         return (
-            f"{self.rows:,} rows -> {self.path} ({self.size:,} bytes, {share:.0%} of "
-            f"{self.source_size:,})"
+            f"{self.rows:,} {many(self.rows, 'row')} -> {self.path} "
+            f"({self.size:,} bytes, {share:.0%} of {self.source_size:,})"
         )
 
 
