@@ -25,6 +25,7 @@ from tfrio.compression import (
     check_level,
     deflate_member,
     detect,
+    inflate,
     member_at,
     open_chunks,
 )
@@ -33,6 +34,7 @@ from tfrio.compression.inflate import inflate_block
 from tfrio.compression.source import usable_threads
 from tfrio.errors import CompressedDataError, NotTFRecordError, UsageError
 from tfrio.records.reader import RecordStream
+from tfrio.storage.reading import ObjectReader
 
 DATA = random.Random(0).randbytes(3000) * 900 + b"end"
 
@@ -362,3 +364,28 @@ def test_a_block_that_claims_another_size_is_told(usize: int, why: str) -> None:
     assert header is not None
     with pytest.raises(CompressedDataError, match=why):
         inflate_block(bad, header, name="x", start=0)
+
+
+@pytest.mark.parametrize("feed", [1, 3, 7])
+def test_members_of_any_size_are_read_however_little_is_fed_at_once(
+    monkeypatch: pytest.MonkeyPatch, feed: int
+) -> None:
+    for name in ("_FEED", "_FIRST_FEED", "_READ"):
+        monkeypatch.setattr(inflate, name, feed)
+    data = b"".join(gzip.compress(b"%d" % n * (n % 5), 6) for n in range(40))
+    source = open_chunks(io.BytesIO(data), threads=1)
+    room = bytearray(1000)
+    got = source.readinto(memoryview(room))
+    assert bytes(room[:got]) == b"".join(b"%d" % n * (n % 5) for n in range(40))
+    assert source.members == 40
+
+
+def test_bytes_given_back_come_again_though_they_were_dropped() -> None:
+    reader = ObjectReader(io.BytesIO(b"0123456789"), "a", owned=False)
+    given = inflate.Input(reader, b"", 0)
+    taken = bytes(given.take(4))
+    assert bytes(given.view(3)) == b"456"
+    given = inflate.Input(reader, b"", 10)  # nothing of what is given back is at hand
+    given.give_back(taken + b"456")
+    assert given.offset == 3
+    assert given.peek(99) == b"0123456"

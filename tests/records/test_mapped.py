@@ -22,11 +22,11 @@ from tfrio.compression import open_chunks
 from tfrio.errors import CorruptRecordError, IndexFileError, TfrioWarning
 from tfrio.examples.encode import encode_example
 from tfrio.records import mapped
-from tfrio.records.damage import DamageReport
+from tfrio.records.damage import Damage, DamageReport
 from tfrio.records.lent import LentWindow
 from tfrio.records.mapped import MappedWindow, check_maps, open_window
 from tfrio.records.reader import RecordStream
-from tfrio.records.walk import walk
+from tfrio.records.walk import Chunk, walk
 from tfrio.records.window import Window
 
 
@@ -157,6 +157,32 @@ def test_walking_meets_the_cut_at_its_record(
         len(ROW) * 20,
     )
     assert damage.lost == len(ROW) * 20  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("size", [1 << 20, 16 << 20])
+@pytest.mark.parametrize("part", ["header", "payload"])
+def test_damage_before_a_cut_costs_no_record_between_them(
+    path: Path, size: int, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped, "_MAPPED", size)
+    at = len(ROW) * 4 + (9 if part == "header" else 500)
+    path.write_bytes(golden.flipped(path.read_bytes(), at))
+    with RecordStream(path, mapped=True) as stream:
+        stream.fill()
+        os.truncate(path, len(ROW) * 20 + 100)
+        found = list(walk(stream))
+    damages = [d for d in found if isinstance(d, Damage)]
+    assert [(d.record, d.lost) for d in damages] == [(4, len(ROW)), (20, len(ROW) * 20)]
+    assert damages[1].code == "file-cut"
+    assert sum(len(c.spans) for c in found if isinstance(c, Chunk)) == 19
+    path.write_bytes(golden.flipped(ROW * ROWS, at))
+    report = DamageReport()
+    batches = tfrio.read_batches(path, 1, errors="skip", report=report)
+    next(batches)
+    os.truncate(path, len(ROW) * 20 + 100)
+    with pytest.warns(TfrioWarning, match="skipped 2 damaged records"):
+        assert sum(batch.rows for batch in batches) == 18
+    assert report.bytes_lost == len(ROW) * 21
 
 
 def test_a_file_that_grows_is_read_to_its_end_at_the_last_look(

@@ -32,6 +32,9 @@ def test_natural_order_puts_2_before_10() -> None:
         ("d/b-train.tfrecord-00001-of-00004", ("b-train.tfrecord", 1, 4, "", 5)),
         ("s3://b/k/scene-00007.tfrecord.gz", ("scene", 7, None, ".tfrecord.gz", 5)),
         ("data_tfrecord-00000-of-00001.gz", ("data_tfrecord", 0, 1, ".gz", 5)),
+        ("a_0001_of_0040.tfrec", ("a", 1, 40, ".tfrec", 4)),
+        ("a.00001-of-00040.tfrecord", ("a", 1, 40, ".tfrecord", 5)),
+        ("part-3-of-10.tfrecord", ("part", 3, 10, ".tfrecord", 1)),
         ("p-2.tfrecord", None),
         ("three.tfrecord", None),
     ],
@@ -85,6 +88,32 @@ def test_missing_and_extra_shards_are_told() -> None:
     (gap,) = find_gaps(["e-00000.tfrecord.gz", "e-00003.tfrecord.gz"])
     assert gap.missing == (1, 2)
     assert find_gaps([f"a-{i:05d}-of-00003" for i in range(3)]) == []
+
+
+@pytest.mark.parametrize(
+    "form", ["a-{}-of-{}", "a_{:05d}-of-{:05d}.gz", "a.{:03d}_of_{:03d}.tfrec"]
+)
+@pytest.mark.parametrize("lost", [0, 2, 4])
+def test_lost_shards_are_told_in_every_form_of_a_total(form: str, lost: int) -> None:
+    names = [form.format(number, 5) for number in range(5)]
+    assert find_gaps(names) == []
+    (gap,) = find_gaps(names[:lost] + names[lost + 1 :])
+    assert (gap.missing, gap.prefix) == ((lost,), "a")
+
+
+def test_a_name_cannot_ask_for_much_memory() -> None:
+    assert find_gaps(["a-00000-of-99999999999.tfrecord"]) == []
+    (gap,) = find_gaps(["a-00000-of-999999.tfrecord"])
+    assert len(gap.message) < 200
+
+
+def test_shards_may_be_counted_from_1() -> None:
+    names = [f"a-{number:05d}-of-00005" for number in range(1, 6)]
+    assert find_gaps(names) == []
+    (gap,) = find_gaps(names[:2] + names[3:])
+    assert (gap.missing, gap.extra) == ((3,), ())
+    (gap,) = find_gaps(names[:4])  # the last or one before the first: at least told
+    assert len(gap.missing) == 1
 
 
 def test_dates_and_numbers_without_padding_are_no_shard_sequence() -> None:

@@ -241,7 +241,10 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
     try:
         stream.confirm()
     except StoredDataError as error:
-        return recover_stored(stream, error)
+        left = _fault_left(stream, fault)
+        if left is None:
+            return recover_stored(stream, stream.take_late() or error)
+        fault = left
     path, record, offset = stream.path, stream.records, stream.position
     if offset == 0 and fault.field == "header":
         _refuse_stranger(stream)
@@ -271,6 +274,12 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
         payload=outcome.payload,
         repairable=outcome.repairable,
     )
+
+
+def _fault_left(stream: RecordStream, fault: _core.Fault) -> _core.Fault | None:
+    """Return the fault again as it stands in what a file cut short has left, if it does."""
+    stream.shorten()
+    return _core.scan(stream.buffer, 0, 1, fault.code == "payload-crc", False).fault
 
 
 class _Outcome(NamedTuple):

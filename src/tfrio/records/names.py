@@ -28,8 +28,12 @@ SIDECAR = ".tfrindex"  # appended to the name of a data file: its index
 _DIGITS = re.compile(r"(\d+)")
 _EXTENSION = r"(?:\.(?:tfrecords?|tfrec|tfr|records?|rec|gz|gzip|zlib|zz|deflate))"
 _RECORD_NAME = re.compile(r"\.(?:tfrecords?|tfrec|tfr)(?:\.(?:gz|gzip|zlib|zz))?$", re.IGNORECASE)
+# A number alone has five digits or more, one beside its total as few as it likes. A name is no
+# reason to go through more numbers than six digits hold.
 _SHARD = re.compile(
-    rf"^(?P<head>.+?)-(?P<index>\d{{5,}})(?:-of-(?P<total>\d{{5,}}))?(?P<tail>{_EXTENSION}*)$",
+    r"^(?P<head>.+?)(?:-(?P<index>\d{5,})"
+    r"|[-_.](?P<of>\d{1,6})[-_]of[-_](?P<total>\d{1,6}))"
+    rf"(?P<tail>{_EXTENSION}*)$",
     re.IGNORECASE,
 )
 _EXTENSIONS = re.compile(rf"{_EXTENSION}+$", re.IGNORECASE)
@@ -41,7 +45,7 @@ class ShardName:
 
     Attributes:
         head: What precedes the number: ``b-train.tfrecord``.
-        index: Number of the shard, from 0.
+        index: Number of the shard, from 0 (some writers count from 1).
         total: Number of shards where the name tells it, else None.
         tail: Extensions after the number.
         width: Digits of the number.
@@ -90,13 +94,13 @@ def parse_name(path: str) -> ShardName | None:
     match = _SHARD.match(base_name(path))
     if not match:
         return None
-    total = match["total"]
+    number, total = match["index"] or match["of"], match["total"]
     return ShardName(
         match["head"],
-        int(match["index"]),
+        int(number),
         int(total) if total else None,
         match["tail"],
-        len(match["index"]),
+        len(number),
     )
 
 
@@ -174,8 +178,9 @@ def _doubles(groups: Mapping[tuple[str, int | None, str], list[int]]) -> list[Sh
 def _gap(prefix: str, total: int | None, found: list[int]) -> ShardGap | None:
     if total is None and found[0] >= 10_000:  # not padded with zeros: no sequence from 00000 on
         return None
-    end = total if total is not None else found[-1] + 1
-    missing = tuple(sorted(set(range(end)) - set(found)))
+    begin = int(found[-1] == total and found[0] > 0)  # some writers count from 1
+    end = begin + total if total is not None else found[-1] + 1
+    missing = tuple(sorted(set(range(begin, end)) - set(found)))
     extra = tuple(i for i in found if i >= end)
     if not missing and not extra:
         return None

@@ -130,10 +130,15 @@ class RecordStream(Closing):
                 all sound bytes before that have been handed out.
         """
         got = self._pull()
-        if not got and self._late is not None:
-            error, self._late = self._late, None
-            raise self._placed(error)
+        error = None if got else self.take_late()
+        if error is not None:
+            raise error
         return got > 0
+
+    def take_late(self) -> StoredDataError | None:
+        """Return the error that the next ``fill`` would raise, which then does not."""
+        error, self._late = self._late, None
+        return None if error is None else self._placed(error)
 
     def more(self) -> bool:
         """Get more bytes like ``fill``, but leave an error for the next ``fill`` to raise."""
@@ -234,6 +239,14 @@ class RecordStream(Closing):
             self._window.check(nbytes)
         except StoredDataError as error:
             raise self._placed(error, one=nbytes is None) from None
+
+    def shorten(self) -> None:
+        """Drop from ``buffer`` what a mapped file has lost; the next ``fill`` tells of it."""
+        if self._late is None:
+            try:
+                self._window.pull()
+            except StoredDataError as error:
+                self._late, self._broken = error, False
 
     def jump(self, nbytes: int, nrecords: int = 0) -> None:
         """Account for bytes and records that will never arrive: those of a damaged block."""
