@@ -12,11 +12,13 @@ from tfrio.errors import (
     CompressedDataError,
     CorruptRecordError,
     DecodeError,
+    MissingFeatureError,
     TfrioError,
     from_fault,
 )
 from tfrio.examples.convert import make_batch
 from tfrio.examples.engine import Chunk
+from tfrio.examples.faults import with_present
 from tfrio.examples.layout import Layout, NativeColumn
 from tfrio.examples.merge import join_chunks
 from tfrio.records.damage import Damage, DamagePolicy
@@ -134,7 +136,11 @@ class Decoder:
         if kept is not None:
             file, record = file[kept], record[kept]
         whole = join_chunks([*parts, self._taken(Places(files, file, record))])
-        batch = make_batch(self._layout, whole.natives, whole.rows, Places(files, file, record))
+        places = Places(files, file, record)
+        try:
+            batch = make_batch(self._layout, whole.natives, whole.rows, places)
+        except MissingFeatureError as error:
+            raise with_present(error, compression=None) from None
         return batch, kept
 
     def _set_outputs(self, rows: int, room: Room) -> None:

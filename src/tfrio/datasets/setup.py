@@ -17,7 +17,7 @@ from tfrio.datasets.source import Sources
 from tfrio.datasets.split import stable_names
 from tfrio.datasets.state import data_digest
 from tfrio.errors import CorruptRecordError, MissingFeatureError, SchemaError, UsageError
-from tfrio.examples.infer import sample_stream
+from tfrio.examples.infer import SAMPLE_BYTES, SAMPLE_RECORDS, sample_stream
 from tfrio.examples.observe import Observation
 from tfrio.examples.schema import Feature, Schema
 from tfrio.records.access import RecordFile
@@ -26,6 +26,7 @@ from tfrio.records.index import build_index
 from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import expand
 from tfrio.records.walk import walk
+from tfrio.storage import is_remote
 from tfrio.types import whole_number
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ _SPREAD = 60
 
 # Records looked at where the first one of a file is damaged.
 _FEW = 100
+
+# Most files looked at for what features are; of remote ones only the first.
+_FILES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +208,8 @@ def resolve_schema(
     """Return the schema given, or the one the first records fit.
 
     Args:
-        paths: The files; without a schema the first 1,000 records (16 MiB) of the first file
-            that has any are looked at.
+        paths: The files; without a schema the first 1,000 records are looked at, over as many
+            small files as hold them (4 MiB in all; of remote files the first that has any).
         schema: What the features are; binding.
         features: Names wanted, None for all.
         scalars: Whether features with one value in each record looked at become scalars.
@@ -234,26 +238,35 @@ def names_of(names: str | Sequence[str]) -> list[str]:
 
 
 def _seen_schema(paths: Sequence[str], scalars: bool, errors: ErrorMode) -> Schema:
-    seen = Observation()
+    seen, stored = Observation(), 0
     for path in paths:
-        seen = _look(path, errors)
-        if seen.records:
+        enough = seen.records >= SAMPLE_RECORDS or stored >= SAMPLE_BYTES
+        if enough or (seen.records and is_remote(path)):
             break
+        found, size = _look(path)
+        if not found.records and not seen.records:
+            found = _look_past_damage(path, errors)
+        seen.join(found)
+        stored += max(size, SAMPLE_BYTES // _FILES) if found.records else 0
     made = seen.schema(fixed=True, scalars=scalars)
     return Schema({name: _usual(f) for name, f in made.items() if f.kind != "unknown"})
 
 
-def _look(path: str, errors: ErrorMode) -> Observation:
-    """Look at the first records of a file."""
+def _look(path: str) -> tuple[Observation, int]:
+    """Look at the first records of a file; return what they hold and how large the file is."""
     with RecordStream(path) as stream:
-        seen = sample_stream(stream)
-    if not seen.records:  # the file is empty, or its first record is damaged
-        mode: ErrorMode = "return" if errors == "skip" else "raise"
-        found = islice(read_records(path, errors=mode), _FEW)
-        payloads = [payload for payload in found if isinstance(payload, bytes)]
-        scanner = _core.SchemaScanner(sequence=True)
-        feed = scanner.feed(_core.frame(payloads), final=True)
-        seen.add(scanner.result(), feed.records, path=path)
+        return sample_stream(stream), stream.size or 0
+
+
+def _look_past_damage(path: str, errors: ErrorMode) -> Observation:
+    """Look at records of a file that is empty, or whose first record is damaged."""
+    mode: ErrorMode = "return" if errors == "skip" else "raise"
+    found = islice(read_records(path, errors=mode), _FEW)
+    payloads = [payload for payload in found if isinstance(payload, bytes)]
+    scanner = _core.SchemaScanner(sequence=True)
+    feed = scanner.feed(_core.frame(payloads), final=True)
+    seen = Observation()
+    seen.add(scanner.result(), feed.records, path=path)
     return seen
 
 
