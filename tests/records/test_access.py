@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import multiprocessing
@@ -17,12 +18,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tfrio
 from tests.records import golden
 from tests.records.golden import PAYLOADS, THREE, put
+from tfrio import _core
+from tfrio.datasets.arrays import ArrayDataset
 from tfrio.errors import CorruptRecordError, IndexFileError, TfrioError, TfrioWarning, UsageError
 from tfrio.records import access, seek
 from tfrio.records.access import RecordFile
 from tfrio.records.index import RecordIndex, build_index
+from tfrio.records.reader import read_records
 from tfrio.records.sequence import RecordSequence
 from tfrio.records.sidecar import save_index
 from tfrio.records.writer import RecordWriter
@@ -310,6 +315,47 @@ def test_a_file_cut_short_behind_an_open_mapping_is_an_error_and_no_crash(
     os.truncate(path, 6000)
     with pytest.raises(IndexFileError, match="cut short since it was opened"):
         records[49]
+
+
+class Unmapped:
+    """What a file system without mmap answers."""
+
+    def __init__(self, *arguments: object) -> None:
+        raise OSError(errno.ENODEV, "No such device")
+
+
+def test_a_file_system_that_maps_nothing_is_read_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"id": number, "text": b"x" * (number % 7)} for number in range(300)]
+    path = tmp_path / "a.tfrecord"
+    with tfrio.Writer(path) as writer:
+        for row in rows:
+            writer.write(row)
+    monkeypatch.setattr(_core, "FileMap", Unmapped)
+    payloads = list(read_records(path))
+    with RecordFile(path, index="memory") as file:
+        assert not file.mapped
+        assert file.record_map is None
+        buffer, starts = file.frames(290, 300)
+        assert bytes(buffer[starts[9] + 12 : -4]) == payloads[299]
+        assert file.offset(290) == sum(len(payload) + 16 for payload in payloads[:290])
+    records = RecordSequence(path, index="memory")
+    assert records[[299, 3, 3]] == [payloads[299], payloads[3], payloads[3]]
+    assert [records[0], records[-1]] == [payloads[0], payloads[299]]
+    opened = tfrio.open(path, index="memory")
+    assert [int(opened[n]["id"][0]) for n in (7, 150)] == [7, 150]
+    assert [int(row["id"][0]) for row in opened[[5, 2]]] == [5, 2]
+    data = ArrayDataset(path, batch_size=9, shuffle=True, seed=1, index="memory")
+    assert sorted(n for batch in data for n in np.ravel(batch["id"]).tolist()) == list(range(300))
+
+
+def test_a_file_that_is_gone_is_not_taken_for_one_that_cannot_be_mapped(tmp_path: Path) -> None:
+    path = put(tmp_path, "a", THREE)
+    file = RecordFile(path, index="memory")
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        file.frames(0, 1)
 
 
 def test_blocks_whose_header_lies_about_its_records_are_refused(tmp_path: Path) -> None:

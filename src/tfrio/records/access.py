@@ -131,6 +131,13 @@ class RecordFile(Closing):
     @property
     def mapped(self) -> bool:
         """Whether ``frames`` hands out one mapping of the whole file."""
+        frames = self._frames
+        if frames is None and self._mappable:
+            frames = self._opened()
+        return isinstance(frames, MappedFrames)
+
+    @property
+    def _mappable(self) -> bool:
         return self._index.compression == "none" and not is_remote(self.path)
 
     @property
@@ -226,18 +233,22 @@ class RecordFile(Closing):
 
     def _open(self) -> Frames:
         index = self._index
-        if self.mapped:
+        reader = open_read(self.path)
+        if self._mappable:
             assert index.offsets is not None
-            frames = MappedFrames(self.path, index, index.offsets)
-            self.record_map = frames.records
-            return frames
-        self._reader = open_read(self.path)
+            # There are file systems that map no files.
+            with contextlib.suppress(OSError), contextlib.closing(reader):
+                frames = MappedFrames(reader, index, index.offsets)
+                self.record_map = frames.records
+                return frames
+            reader = open_read(self.path)
+        self._reader = reader
         if index.blocks is not None:
-            return BlockFrames(self._reader, index)
+            return BlockFrames(reader, index)
         assert index.offsets is not None
         if index.compression == "none":
-            return RangeFrames(self._reader, index, index.offsets)
-        return PointFrames(self._reader, index, index.offsets)
+            return RangeFrames(reader, index, index.offsets)
+        return PointFrames(reader, index, index.offsets)
 
     def close(self) -> None:
         """Release handles; they are opened again when needed. Views of a mapping stay valid."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import OrderedDict
 from itertools import zip_longest
@@ -16,8 +15,6 @@ from tfrio.compression.inflate import inflate_block
 from tfrio.compression.salvage import save_block
 from tfrio.errors import CompressedDataError, CorruptRecordError, IndexFileError, from_fault
 from tfrio.records.seek import inflate_from
-from tfrio.storage import open_read
-from tfrio.types import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from tfrio.compression.inflate import Piece
     from tfrio.records.index import RecordIndex
     from tfrio.storage import BinaryReader
-    from tfrio.types import PathLike
 
 __all__ = ["BlockFrames", "Frames", "MappedFrames", "PointFrames", "RangeFrames", "Sound"]
 
@@ -63,16 +59,24 @@ class Frames(Protocol):
 
 
 class MappedFrames:
-    """A plain local file, mapped: any record is at hand, nothing is copied."""
+    """A plain local file, mapped: any record is at hand, nothing is copied.
 
-    def __init__(self, path: PathLike, index: RecordIndex, offsets: _Int64) -> None:
+    Args:
+        reader: The file, which may be closed then.
+        index: Its index.
+        offsets: The offsets of ``index``.
+
+    Raises:
+        OSError: The file system maps no files.
+    """
+
+    def __init__(self, reader: BinaryReader, index: RecordIndex, offsets: _Int64) -> None:
         self._offsets = offsets
         self._map: _core.FileMap | bytes = b""
         self.records: _core.RecordMap | None = None
         if index.data_size:
-            with contextlib.closing(open_read(path)) as file:
-                number = file.fileno()  # type: ignore[attr-defined]
-                self._map = _core.FileMap(path_text(path), number, 0, index.data_size)
+            number = reader.fileno()  # type: ignore[attr-defined]
+            self._map = _core.FileMap(reader.name, number, 0, index.data_size)
             self.records = _core.RecordMap(self._map, offsets, index.data_size)
 
     def get(self, start: int, stop: int) -> tuple[Any, _Int64]:
@@ -81,7 +85,7 @@ class MappedFrames:
 
 
 class RangeFrames:
-    """A plain remote file: one request for a run of records."""
+    """A plain file that cannot be mapped, as a remote one: one request for a run of records."""
 
     def __init__(self, reader: BinaryReader, index: RecordIndex, offsets: _Int64) -> None:
         self._reader = reader
