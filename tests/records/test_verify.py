@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -15,17 +16,20 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import google_crc32c
 import msgspec
 import pytest
 
 from tests.records import golden
 from tests.records.golden import FRAMES, THREE, put
 from tfrio.records import check
-from tfrio.records.check import check_file
+from tfrio.records.check import check_file, digest_of
 from tfrio.records.counting import count
 from tfrio.records.index import build_index
 from tfrio.records.verify import verify
 from tfrio.records.writer import RecordWriter
+from tfrio.storage import atomic_write, open_read
+from tfrio.storage.reading import ObjectReader
 
 
 def test_counts_of_good_and_bad_and_the_message(tmp_path: Path) -> None:
@@ -273,3 +277,68 @@ def test_an_empty_file_is_sound_but_named(tmp_path: Path) -> None:
     report = verify(tmp_path)
     assert (report.ok, report.empty) == (True, (str(empty),))
     assert "b.tfrecord: 0 bytes: valid without a record, but often what a broken off" in str(report)
+
+
+def _exported(folder: str, payloads: list[bytes]) -> list[str]:
+    """Write a plain and a gzip shard, and a manifest with their CRCs; return the URLs."""
+    rows, urls = [], []
+    for name in ("s-00000-of-00001.tfrecord", "t-00000-of-00001.tfrecord.gz"):
+        with RecordWriter(f"{folder}/{name}") as writer:
+            for payload in payloads:
+                writer.write(payload)
+        with contextlib.closing(open_read(f"{folder}/{name}")) as reader:
+            stored = reader.read_at(0, 1 << 24)
+        crc = google_crc32c.value(stored)
+        rows.append({"name": name, "size": len(stored), "digest": f"crc32c:{crc:08x}"})
+        urls.append(f"{folder}/{name}")
+    with atomic_write(f"{folder}/s-manifest.json") as file:
+        file.write(json.dumps({"format": "tfrio-manifest/1", "shards": rows}).encode())
+    return urls
+
+
+@pytest.mark.parametrize("digest", [False, True])
+def test_remote_files_are_read_once_for_all_their_checksums(
+    monkeypatch: pytest.MonkeyPatch, digest: bool
+) -> None:
+    folder = f"memory://once-{digest}"
+    urls = _exported(folder, [random.Random(n).randbytes(2000) for n in range(900)])
+    read: dict[str, int] = {}
+    real = ObjectReader._fetch
+
+    def fetch(self: ObjectReader, length: int) -> bytes:
+        got = real(self, length)
+        read[self.name] = read.get(self.name, 0) + len(got)
+        return got
+
+    monkeypatch.setattr(ObjectReader, "_fetch", fetch)
+    report = verify(folder, digest=digest)
+    assert report.ok
+    assert read == {file.path: file.bytes for file in report.files}
+    if digest:
+        assert [file.digest for file in report.files] == [digest_of(url) for url in urls]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_remote_shard_with_other_bytes_is_told(which: int) -> None:
+    folder = f"memory://other-{which}"
+    urls = _exported(folder, [b"%d" % n for n in range(50)])
+    with contextlib.closing(open_read(urls[which])) as reader:
+        size = reader.size
+    with RecordWriter(urls[which]) as writer:  # as many bytes, sound, but others
+        for n in range(50):
+            writer.write(b"%d" % n if n != 30 else b"03")
+    with contextlib.closing(open_read(urls[which])) as reader:
+        same = reader.size == size
+    (finding,) = verify(folder).findings
+    assert "holds other bytes" in finding.message
+    assert ("crc32c:" in finding.message) == same
+
+
+def test_the_digest_of_a_damaged_remote_file_is_of_all_its_bytes() -> None:
+    url = "memory://bad/a.tfrecord.gz"
+    content = golden.THREE_GZ[:-12] + b"rest of the file" * 9
+    with atomic_write(url) as file:
+        file.write(content)
+    (report,) = verify(url, digest=True).files
+    assert not report.ok
+    assert report.digest == hashlib.sha256(content).hexdigest()

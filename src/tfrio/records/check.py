@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfrio import _core
@@ -13,7 +13,7 @@ from tfrio.errors import NotTFRecordError, StoredDataError
 from tfrio.records.damage import Damage, seek_record, without_payload
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import Chunk, tally, walk
-from tfrio.storage import is_regular, name_of, open_read, read_full, refuse_stream
+from tfrio.storage import is_regular, is_remote, name_of, open_read, read_full, refuse_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,6 +43,8 @@ class FileReport:
         damages: Damaged places, in order.
         problem: Why the file could not be read as TFRecord at all.
         digest: SHA-256 of the stored bytes in hex, when asked for.
+        crc: CRC32C of the stored bytes, as manifests of exports write it; only of remote files,
+            which are not to be read twice, and not in ``to_dict``.
     """
 
     path: str
@@ -54,6 +56,7 @@ class FileReport:
     damages: tuple[Damage, ...] = ()
     problem: str | None = None
     digest: str | None = None
+    crc: str | None = None
 
     @property
     def good(self) -> int:
@@ -87,6 +90,32 @@ class FileReport:
         }
 
 
+class _Stored:
+    """The checksums of a file's stored bytes, taken while they are read."""
+
+    def __init__(self, *, digest: bool) -> None:
+        self._crc = 0
+        self._digest = hashlib.sha256() if digest else None
+
+    def see(self, piece: bytes | memoryview) -> None:
+        self._crc = _core.crc32c(piece, self._crc)
+        if self._digest is not None:
+            self._digest.update(piece)
+
+    @property
+    def crc(self) -> str:
+        return _told(self._crc)
+
+    @property
+    def digest(self) -> str | None:
+        return None if self._digest is None else self._digest.hexdigest()
+
+
+def _told(crc: int) -> str:
+    """Return a CRC32C as manifests of exports write it."""
+    return f"crc32c:{crc:08x}"
+
+
 def digest_of(path: Source) -> str:
     """Return the SHA-256 of a file's stored bytes, in hex."""
     digest = hashlib.sha256()
@@ -106,7 +135,7 @@ def crc_of(reader: BinaryReader) -> str:
     block = memoryview(bytearray(1 << 20))
     while got := reader.readinto(block):
         crc = _core.crc32c(block[:got], crc)
-    return f"crc32c:{crc:08x}"
+    return _told(crc)
 
 
 def check_file(
@@ -144,12 +173,18 @@ def check_file(
         refuse_stream(path, "checking with a digest")
     report = advanced or (lambda _: None)
     workers = usable_threads(threads)
+    if is_remote(path) and not start:
+        stored = _Stored(digest=digest)
+        found = _check_in_order(path, compression, 0, verify, workers, look, report, stored)
+        if found.ok:  # else it may not have been read to its end
+            return replace(found, digest=stored.digest, crc=stored.crc)
+        return found if not digest else replace(found, digest=digest_of(path))
     size = _worth_cutting(path, compression, start) if workers > 1 else 0
     fast = _check_in_pieces(path, start, start + size, verify, workers, report) if size else None
     if fast is not None and look is not None:
         look(_first_payloads(path, start))
     found = fast or _check_in_order(path, compression, start, verify, workers, look, report)
-    return found if not digest else _with_digest(found, path)
+    return found if not digest else replace(found, digest=digest_of(path))
 
 
 def _worth_cutting(path: Source, compression: str | None, start: int) -> int:
@@ -161,11 +196,6 @@ def _worth_cutting(path: Source, compression: str | None, start: int) -> int:
         return stream.unread if large else 0
 
 
-def _with_digest(found: FileReport, path: Source) -> FileReport:
-    values = {name: getattr(found, name) for name in FileReport.__slots__}
-    return FileReport(**{**values, "digest": digest_of(path)})
-
-
 def _check_in_order(
     path: Source,
     compression: str | None,
@@ -174,11 +204,14 @@ def _check_in_order(
     threads: int,
     look: Callable[[list[bytes]], None] | None,
     advanced: Callable[[int], None],
+    stored: _Stored | None = None,
 ) -> FileReport:
     damages: list[Damage] = []
     records, told = 0, 0
     problem = None
     with RecordStream(path, compression=compression, start=start, threads=threads) as stream:
+        if stored is not None:
+            stream.watch_stored(stored.see)
         try:
             for event in _steps(stream, verify, look):
                 if isinstance(event, Damage):

@@ -15,6 +15,8 @@ from tfrio.storage import open_read, size_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from tfrio.records.check import FileReport
+
 __all__ = ["Noted", "noted_shards", "other_bytes"]
 
 _MOST = 1 << 30  # masks of a 100,000 x 100,000 raster pack into less
@@ -46,6 +48,7 @@ class Noted:
         manifest: The manifest.
         size: Bytes that it notes.
         digest: Digest that it notes: ``crc32c:`` and eight hexadecimal digits.
+        crc: Digest of the shard in the same form; None where it is not known yet.
     """
 
     path: str
@@ -53,16 +56,20 @@ class Noted:
     manifest: str
     size: int
     digest: str
+    crc: str | None = None
 
     def fault(self) -> str | None:
-        """Say that the shard holds other bytes; it is read only where the size is right."""
+        """Say that the shard holds other bytes; it is read only where that is not known by size."""
         if self.found != self.size:
             return self._other(f"{self.found:,} bytes, not {self.size:,}")
         if not self.digest.startswith("crc32c:"):
             return None
-        with contextlib.closing(open_read(self.path)) as reader:
-            digest = crc_of(reader)
+        digest = self.crc or self._read()
         return None if digest == self.digest else self._other(f"{digest}, not {self.digest}")
+
+    def _read(self) -> str:
+        with contextlib.closing(open_read(self.path)) as reader:
+            return crc_of(reader)
 
     def _other(self, what: str) -> str:
         return other_bytes(self.path, self.manifest, what)
@@ -79,12 +86,12 @@ def other_bytes(path: str, manifest: str, what: str) -> str:
     return f"{path}: holds other bytes than {manifest} says ({what}): {_REMEDY}"
 
 
-def noted_shards(sidecars: Iterable[str], sizes: Mapping[str, int]) -> Iterator[Noted]:
+def noted_shards(sidecars: Iterable[str], reports: Mapping[str, FileReport]) -> Iterator[Noted]:
     """Yield the shards that manifests of exports note, of those with a known size.
 
     Args:
         sidecars: JSON files of a folder.
-        sizes: Stored bytes of sound files of that folder, by path.
+        reports: What was found in sound files of that folder, by path.
     """
     for path in sidecars:
         if not path.endswith(_ENDING):
@@ -92,8 +99,9 @@ def noted_shards(sidecars: Iterable[str], sizes: Mapping[str, int]) -> Iterator[
         folder = path[: len(path) - len(base_name(path))]
         for row in _rows(path):
             shard = folder + row.name
-            if shard in sizes:
-                yield Noted(shard, sizes[shard], path, row.size, row.digest)
+            found = reports.get(shard)
+            if found is not None and found.bytes:
+                yield Noted(shard, found.bytes, path, row.size, row.digest, found.crc)
 
 
 def _rows(path: str) -> list[_Row]:

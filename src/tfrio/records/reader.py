@@ -214,6 +214,17 @@ class RecordStream(Closing):
         self._watcher = watcher
         self._source.watch_stored(stored)
 
+    def watch_stored(self, watcher: Callable[[bytes | memoryview], None]) -> None:
+        """Show the bytes of a file as stored to ``watcher``, in order, from the start.
+
+        Args:
+            watcher: Gets them, perhaps on another thread; it must copy what it keeps.
+        """
+        if self.compression == "none":
+            self._watcher = watcher
+        else:
+            self._source.watch_stored(watcher)
+
     def advance(self, nbytes: int, nrecords: int) -> None:
         """Consume bytes at the start of ``buffer``.
 

@@ -233,7 +233,7 @@ def _around(
     reports: Sequence[FileReport],
 ) -> tuple[tuple[ShardGap, ...], tuple[Total, ...], list[Noted]]:
     """Look at the folders of the files: are all shards there, do totals fit, what is noted?"""
-    sizes = {report.path: report.bytes for report in reports if report.ok and report.bytes}
+    sound = {report.path: report for report in reports if report.ok}
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
         if is_stream(report.path):
@@ -247,7 +247,7 @@ def _around(
         sidecars = [path for path in entries if path.endswith(".json")]
         others = {p for p in entries if not p.endswith((".json", SIDECAR)) and not _hidden(p)}
         totals += check_totals(sidecars, files, others)
-        noted += noted_shards(sidecars, sizes)
+        noted += noted_shards(sidecars, sound)
     return tuple(gaps), tuple(totals), noted
 
 
