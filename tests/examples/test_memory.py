@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.memory import grown
+
 pytest.importorskip("resource")
-
-MEASURE = """
-import resource, sys
-import numpy as np
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-base = peak()
-"""
-
-
-def grown(code: str, *arguments: object) -> int:
-    """Run code that prints a number of bytes; return the number."""
-    command = [sys.executable, "-c", MEASURE + code, *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    return int(run.stdout)
 
 
 @pytest.mark.parametrize("name", ["big", "big.gz"])
@@ -77,3 +61,39 @@ for epoch in range(12):
 print(peak() - base)
 """
     assert grown(code, tmp_path / "a") < 10_000_000
+
+
+def test_a_pass_over_2_gb_of_gzip_takes_as_little_as_one_window(tmp_path: Path) -> None:
+    code = """
+import gzip
+from tfrio.examples.encode import encode_example
+from tfrio.records.reader import read_records
+from tfrio import _core
+frame = bytes(_core.frame([encode_example({"x": np.random.default_rng(0).bytes(1000) * 1000})]))
+member = gzip.compress(frame * 50, 1)
+with open(sys.argv[1], "wb") as file:
+    for _ in range(40):
+        file.write(member)
+base = peak()
+assert sum(len(payload) > 1_000_000 for payload in read_records(sys.argv[1])) == 2000
+print(peak() - base)
+"""
+    assert grown(code, tmp_path / "a.gz") < 60_000_000
+
+
+def test_many_short_values_beside_a_long_one_cost_their_own_bytes(tmp_path: Path) -> None:
+    code = """
+import tracemalloc
+from tfrio.examples.writer import Writer
+from tfrio.examples.decode import read, read_batches
+values = [b"0123456789"] * 1000 + [b"x" * 200_000]
+with Writer(sys.argv[1]) as writer:
+    writer.write({"x": values})
+(row,) = read(sys.argv[1])
+tracemalloc.start()
+(row,) = read(sys.argv[1])
+(batch,) = read_batches(sys.argv[1], 1)
+assert row["x"] == values and batch["x"][0] == values
+print(tracemalloc.get_traced_memory()[1])
+"""
+    assert grown(code, tmp_path / "a") < 2_000_000

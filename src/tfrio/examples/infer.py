@@ -119,6 +119,8 @@ def observe(
                     stream.fill()
             else:
                 return total, False
+            mean = stream.position // max(stream.records, 1)
+            total.record_bytes = max(total.record_bytes, mean)
     return total, True
 
 

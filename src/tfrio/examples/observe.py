@@ -76,10 +76,12 @@ class Observation:
     Args:
         records: Number of records looked at.
         features: By stored name and place, in the order met.
+        record_bytes: Mean size of a record, uncompressed; the largest such mean of any file.
     """
 
     records: int = 0
     features: dict[tuple[str, Place], Seen] = field(default_factory=dict)
+    record_bytes: int = 0
 
     def add(self, rows: Iterable[Any], records: int, *, path: str = "", first: int = 0) -> None:
         """Join the result of a ``tfrio._core.SchemaScanner``.
@@ -100,6 +102,7 @@ class Observation:
             else:
                 self.features[key] = seen
         self.records += other.records
+        self.record_bytes = max(self.record_bytes, other.record_bytes)
 
     @property
     def sequence(self) -> bool:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "arrow_schema",
     "leaf",
+    "look_at_table",
     "look_through",
     "record_batches",
     "rows_per_batch",
-    "table_schema",
     "with_leaf",
 ]
 
@@ -49,31 +49,6 @@ def arrow_schema(schema: Schema) -> Any:
     return pa.RecordBatchReader.from_stream(stream).schema
 
 
-def table_schema(
-    paths: PathsLike, *, shapes: Mapping[str, tuple[int, ...]] | None = None
-) -> Schema:
-    """Learn the columns of a table from every record.
-
-    Args:
-        paths: A file, folder, glob, or several of these.
-        shapes: Array shapes by feature.
-
-    Returns:
-        The schema: a scalar where every record that has the feature holds one value, a list
-        elsewhere; all optional.
-
-    Raises:
-        FeatureKindError: A feature has two kinds.
-        UsageError: A shape is given for a feature that does not exist.
-    """
-    features = dict(look_through(paths).schema)
-    for name, shape in (shapes or {}).items():
-        if name not in features:
-            raise UsageError(f"shapes: no feature '{name}'; there are {', '.join(features)}")
-        features[name] = replace(features[name], shape=tuple(shape))
-    return Schema(dict(features))
-
-
 class Looked(NamedTuple):
     """What looking at every record told."""
 
@@ -83,6 +58,34 @@ class Looked(NamedTuple):
     """Features that some record names without a kind."""
     records: int
     """How many records there are."""
+    record_bytes: int
+    """Mean size of a record, in the file where it is largest."""
+
+
+def look_at_table(
+    paths: PathsLike, *, shapes: Mapping[str, tuple[int, ...]] | None = None
+) -> Looked:
+    """Learn the columns of a table from every record.
+
+    Args:
+        paths: A file, folder, glob, or several of these.
+        shapes: Array shapes by feature.
+
+    Returns:
+        What was seen. A column is a scalar where every record that has the feature holds one
+        value, a list elsewhere; all are optional.
+
+    Raises:
+        FeatureKindError: A feature has two kinds.
+        UsageError: A shape is given for a feature that does not exist.
+    """
+    looked = look_through(paths)
+    features = dict(looked.schema)
+    for name, shape in (shapes or {}).items():
+        if name not in features:
+            raise UsageError(f"shapes: no feature '{name}'; there are {', '.join(features)}")
+        features[name] = replace(features[name], shape=tuple(shape))
+    return looked._replace(schema=Schema(dict(features)))
 
 
 def look_through(paths: PathsLike, *, progress: Callable[[int, int], None] | None = None) -> Looked:
@@ -105,7 +108,7 @@ def look_through(paths: PathsLike, *, progress: Callable[[int, int], None] | Non
     kindless = {feature.name for feature in seen.features.values() if feature.kindless}
     names = _ordered(list(learned), list(seen.features.values()))
     columns = Schema({name: _loose(learned[name]) for name in names})
-    return Looked(columns, kindless, seen.records)
+    return Looked(columns, kindless, seen.records, seen.record_bytes)
 
 
 def _ordered(names: list[str], seen: Sequence[Seen]) -> list[str]:
@@ -125,12 +128,17 @@ def _loose(feature: Feature) -> Feature:
     return replace(feature, shape=shape, required=False)
 
 
-def rows_per_batch(schema: Schema) -> int:
-    """Return how many rows to read at once, from the longest lists seen."""
-    # A bytes value may be a word or an image; 4 KiB keeps batches useful for the first and, at
-    # 64 MiB / 4 KiB = 16,384 images of 100 KB, bearable for the second.
-    sizes = {"float": 4, "int64": 8, "bytes": 4096, "unknown": 0}
+def rows_per_batch(schema: Schema, record_bytes: int) -> int:
+    """Return how many rows fit in 64 MiB, at most 65,536.
+
+    Args:
+        schema: The columns, with the longest lists seen.
+        record_bytes: Mean size of a record, which tells of words from images; a list of numbers
+            tells its size itself.
+    """
+    sizes = {"float": 4, "int64": 8, "bytes": 8, "unknown": 0}
     row = sum(sizes[f.kind] * max((f.lengths or (1, 1))[1], 1) for f in schema.values())
+    row += record_bytes * any(f.kind == "bytes" for f in schema.values())
     return max(1, min(_ROWS, _BATCH_BYTES // max(row, 1)))
 
 

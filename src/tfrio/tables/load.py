@@ -11,7 +11,7 @@ import numpy as np
 from tfrio import storage
 from tfrio.errors import SchemaError, UsageError
 from tfrio.records.shards import expand
-from tfrio.tables.arrow import record_batches, rows_per_batch, table_schema
+from tfrio.tables.arrow import look_at_table, record_batches, rows_per_batch
 from tfrio.tables.conversion import Conversion, plan_conversions
 from tfrio.tables.manifest import find_manifest
 from tfrio.tables.points import DEFAULT_CRS, geo_metadata, to_degrees
@@ -114,10 +114,11 @@ def import_table(
     storage.refuse_existing(target, overwrite=overwrite)
     files = expand(path)
     manifest = find_manifest(files[0]) if len(files) == 1 else None
-    schema = table_schema(files, shapes={**_noted_shapes(manifest), **(shapes or {})})
+    looked = look_at_table(files, shapes={**_noted_shapes(manifest), **(shapes or {})})
+    schema = looked.schema
     places = _places(xy, schema, manifest)
     chosen = _chosen(columns, schema, places, manifest, form)
-    rows = batch_size or rows_per_batch(schema)
+    rows = batch_size or rows_per_batch(schema, looked.record_bytes)
     plan = plan_conversions(files, schema.select(chosen), rows, manifest, types, dates)
     job = _Import(files, schema, rows, plan, places)
     geo = geo_metadata(*job.extent(), column="geometry", crs=crs, path=target) if places else None

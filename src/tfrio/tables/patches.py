@@ -14,7 +14,7 @@ import numpy as np
 from tfrio.errors import SchemaError, UsageError
 from tfrio.examples.columns import Batch
 from tfrio.examples.decode import read_batches
-from tfrio.tables.arrow import table_schema
+from tfrio.tables.arrow import look_at_table
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def read_patches(
     Raises:
         SchemaError: A feature forms no such patch, or its length varies.
     """
-    schema = table_schema(paths)
+    schema = look_at_table(paths).schema
     names = list(features) if features is not None else [n for n, f in schema.items() if _many(f)]
     sizes = {name: _size_of(schema, name, size) for name in names}
     kept = None if crop is None else XY.of(crop, name="crop")

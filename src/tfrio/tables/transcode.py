@@ -162,7 +162,7 @@ def _from_records(
     told: _Told,
 ) -> int:
     files = expand(source)
-    schema, kindless, total = look_through(files, progress=told)
+    schema, kindless, total, size = look_through(files, progress=told)
     if features is not None:
         schema = schema.select(features)
     if not schema:
@@ -174,12 +174,13 @@ def _from_records(
             f"feature '{name}' is named without a kind in some records; it becomes null, and "
             "absent on the way back"
         )
+    at_once = batch_size or rows_per_batch(schema, size)
     if form == "npz":
-        return write_archive(files, target, schema, batch_size or rows_per_batch(schema), told)
+        return write_archive(files, target, schema, at_once, told)
     rows = 0
     columns = arrow_schema(schema)
     with storage.atomic_write(target) as file, open_sink(file, form, columns, None) as sink:
-        for batch in record_batches(files, schema, batch_size or rows_per_batch(schema)):
+        for batch in record_batches(files, schema, at_once):
             sink.write(batch, None)
             rows += batch.num_rows
             told(rows, total)
@@ -198,7 +199,9 @@ def _to_records(
     if form == "npz":
         schema = archive_schema(source, features)
         with Writer(target, schema=schema, **options) as writer:
-            for batch in archive_batches(source, schema, batch_size or rows_per_batch(schema)):
+            # Rows are views of arrays in memory; what is made of them is what takes room.
+            at_once = batch_size or rows_per_batch(schema, 4096)
+            for batch in archive_batches(source, schema, at_once):
                 writer.write_batch(batch)
                 told(writer.records, 0)
             return writer.records
