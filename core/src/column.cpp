@@ -87,6 +87,10 @@ bool Column::add_feature_list(Bytes list, Scratch& scratch, Fault& fault) {
   return true;
 }
 
+void Column::note_kindless(std::size_t step) {
+  arrays_.kindless.push_back(arrays_.step_offsets.back() + static_cast<std::int64_t>(step));
+}
+
 bool Column::add_item(Bytes feature, Scratch& scratch, Fault& fault, bool& kindless) {
   FeatureValues& values = scratch.values;
   if (!parse_feature(feature, values, scratch.error)) return false;

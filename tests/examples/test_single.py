@@ -131,7 +131,7 @@ def test_plain_records_do_not_go_over_columns(tmp_path: Path) -> None:
     }
     for given_schema in (None, schema):
         ds = tfrio_open(path, schema=given_schema, index="memory")
-        decoder = row_decoder(ds._form(switch=True), bound=given_schema is not None, utf8="strict")
+        decoder = row_decoder(ds._row_forms()[""], bound=given_schema is not None, utf8="strict")
         row = decoder.row(Path(path).read_bytes(), 0, True)
         assert row is not None
         assert same(row, ds[[0]][0])

@@ -26,8 +26,8 @@ struct ColumnArrays {
   Buffer<std::int64_t> byte_offsets;
   Buffer<std::int64_t> value_offsets;
   Buffer<std::int64_t> step_offsets;
-  Buffer<std::int64_t> kindless;
   Buffer<std::uint8_t> present;
+  Buffer<std::int64_t> kindless;
 };
 
 /// Memory that decoding a feature needs for a moment, and the error it may end with.
@@ -162,9 +162,7 @@ class Column {
   void end_item() {
     if (ragged()) arrays_.value_offsets.push_back(static_cast<std::int64_t>(value_count()));
   }
-  void note_kindless(std::size_t step) {
-    arrays_.kindless.push_back(arrays_.step_offsets.back() + static_cast<std::int64_t>(step));
-  }
+  void note_kindless(std::size_t step);
   void append_offsets(Buffer<std::int64_t>& to, const Buffer<std::int64_t>& from);
   void put_pieces(const Bytes* pieces, std::size_t n);
   void put_varints(const Bytes* pieces, std::size_t n, std::size_t count);

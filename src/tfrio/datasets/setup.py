@@ -20,6 +20,8 @@ from tfrio.errors import CorruptRecordError, MissingFeatureError, SchemaError, U
 from tfrio.examples.infer import SAMPLE_BYTES, SAMPLE_RECORDS, sample_stream
 from tfrio.examples.observe import Observation
 from tfrio.examples.schema import Feature, Schema
+from tfrio.examples.sidecar import load_sidecar
+from tfrio.examples.told import noted_schema, shape_only
 from tfrio.records.access import RecordFile
 from tfrio.records.damage import Damage, DamagePolicy
 from tfrio.records.index import build_index
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from tfrio.datasets.reader import Reader
     from tfrio.datasets.state import Progress
     from tfrio.examples.schema import SchemaLike
+    from tfrio.examples.sidecar import Noted
     from tfrio.records.damage import ErrorMode
 
 __all__ = ["Choices", "Mixture", "Opened", "ShuffleLike", "open_files", "order_of_epoch"]
@@ -249,7 +252,33 @@ def _seen_schema(paths: Sequence[str], scalars: bool, errors: ErrorMode) -> Sche
         seen.join(found)
         stored += max(size, SAMPLE_BYTES // _FILES) if found.records else 0
     made = seen.schema(fixed=True, scalars=scalars)
-    return Schema({name: _usual(f) for name, f in made.items() if f.kind != "unknown"})
+    usual = {name: _usual(f) for name, f in made.items() if f.kind != "unknown"}
+    return _with_axes(Schema(usual), seen, paths)
+
+
+def _with_axes(schema: Schema, seen: Observation, paths: Sequence[str]) -> Schema:
+    """Return the schema with the axes that all files note of arrays of numbers."""
+    noted: list[Noted] = []
+    for path in paths:
+        found = load_sidecar(path)
+        if found is None:
+            return schema
+        noted.append(found)
+    told = noted_schema(schema, seen, [(found, None) for found in noted])
+    return Schema(
+        {name: told[name] if _is_array(told.get(name)) else schema[name] for name in schema}
+    )
+
+
+def _is_array(feature: Feature | None) -> bool:
+    """Return whether a feature is numbers in axes that never differ."""
+    return (
+        feature is not None
+        and feature.kind in ("float", "int64")
+        and shape_only(feature)
+        and len(feature.shape or ()) > 1
+        and feature.count >= 0
+    )
 
 
 def _look(path: str) -> tuple[Observation, int]:

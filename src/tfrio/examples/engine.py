@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from tfrio.compression import Compression
     from tfrio.examples.columns import Array
-    from tfrio.examples.convert import Places
     from tfrio.examples.form import Form
     from tfrio.examples.infer import Utf8
     from tfrio.examples.observe import Observation
+    from tfrio.examples.shaping import Places
     from tfrio.storage import Source
     from tfrio.types import PathsLike
 
@@ -100,6 +100,7 @@ class Engine(Closing):
         self._policy = DamagePolicy(options.errors, max_bad=options.max_bad, report=options.report)
         self._threads = usable_threads(options.threads)
         self._stream: RecordStream | None = None
+        self._source: Source | None = None
         self._decoder: Any = None
         self._decoder_layout: Layout | None = None
         self._checked = self._warned = False
@@ -180,8 +181,8 @@ class Engine(Closing):
             self._stream = RecordStream(
                 source, compression=options.compression, threads=options.threads, mapped=True
             )
+            self._source = source
             self._checked = False
-            self._form.hint(load_sidecar(source), self._stream.path)
         if not self._checked:
             self._check_first(self._stream)
         return self._stream
@@ -189,6 +190,8 @@ class Engine(Closing):
     def _check_first(self, stream: RecordStream) -> None:
         """Refuse payloads that are no Example, and learn the form from the first that are."""
         content = self._first_content(stream)
+        if content is not None:  # a file without records says nothing
+            self._form.hint(load_sidecar(self._source), stream.path)
         if not self._form.ready:
             self._form.learn(self._sample(stream))
         self._checked = True

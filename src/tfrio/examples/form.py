@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tfrio.errors import FeatureKindError, MissingFeatureError, TfrioError, warn_user
-from tfrio.examples.axes import RowAxes
 from tfrio.examples.layout import KIND_NAMES, Layout, stored_name
 from tfrio.examples.observe import Observation, Seen
-from tfrio.examples.schema import Feature, Kind, Place, Schema, common_shape
+from tfrio.examples.schema import Feature, Kind, Place, Schema
+from tfrio.examples.told import Told, outline, with_note
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from tfrio.examples.sidecar import Noted
 
@@ -89,10 +89,8 @@ class Learned:
         self.discover = names is None
         self.ready = False
         self._names = names
-        self._hints: dict[str, Feature] = {}
-        self._told: dict[str, dict[str, RowAxes]] = {}  # axes by feature, then by file
-        self._files = 0  # asked for what they tell
-        self._apart: set[str] = set()  # features whose axes no one shape tells
+        self._told = Told()
+        self._outline: Hashable = None  # of the files told of, where rows are read
         self._switch = switch
         self._ragged = ragged
         self._seen = Observation()
@@ -108,50 +106,26 @@ class Learned:
             known: What the sidecar of a file says; None says nothing.
             path: The file.
         """
-        self._files += 1
         if self._ragged:
             return
-        before = dict(self._hints), set(self._apart)
-        for name, feature in known.schema.items() if known else ():
-            self._take_hint(name, feature, path)
-        for name, axes in known.rows.items() if known else ():
-            self._told.setdefault(name, {})[path] = axes
-            self._apart.add(name)
-        for name, feature in self._hints.items():
-            # A free axis takes nearly any list: only those of files that say so.
-            if -1 in (feature.shape or ()) and 0 < len(self._told.get(name, ())) < self._files:
-                self._apart.add(name)
-        self._hints = {k: h for k, h in self._hints.items() if k not in self._apart}
-        if self.ready and before != (self._hints, self._apart):
-            self._set_layout_of_both()
+        before = self._told.agreed(), self._told.apart().keys()
+        if self._switch and outline(known) != self._outline:
+            self._told = Told()  # a row is what it would be if its file were read alone
+            self._outline = outline(known)
+        self._told.add(path, known)
+        after = self._told.agreed(), self._told.apart().keys()
+        if self.ready and after != before:
+            if not self._switch:
+                self._loosen(before[0])
+            self._set_layout()
 
-    def _set_layout_of_both(self) -> None:
-        """Change the layout in such a way that the columns of earlier files fit it, too."""
-        before = {(s.name, s.place): (s.kind, s.values) for s in self.layout.slots}
-        self._set_layout()
-        for slot in self.layout.slots:
-            kind, values = before.get((slot.name, slot.place), (0, 0))
-            if kind == slot.kind and values != slot.values >= 0:
-                name = stored_name(slot.name)
-                self._loose.add((name, "list" if slot.place else "context"))
-                self._drop_hint(name, None)
-        self._set_layout()
-
-    def _take_hint(self, name: str, feature: Feature, path: str) -> None:
-        """Take one file's word of a feature; axes on which files differ are kept by file."""
-        shape = tuple(d for d in feature.shape or () if isinstance(d, int))
-        before = self._hints.get(name)
-        if len(shape) > 1 and feature.codec is None and feature.place == "context":
-            self._told.setdefault(name, {})[path] = RowAxes.same(shape)
-            if before is not None and before.shape != shape:
-                joined = common_shape(before.shape, shape)
-                feature = replace(feature, shape=joined)
-                if joined is None:
-                    self._apart.add(name)
-            elif before is None and (feature.stored_as(name), "context") in self._seen.features:
-                self._apart.add(name)  # earlier files have it, and noted no axes
-        if name not in self._apart:
-            self._hints[name] = feature
+    def _loosen(self, before: Mapping[str, Feature]) -> None:
+        """Make lists of what files say different things of, so that columns of all of them fit."""
+        self._loose.update(self._told.apart().items())
+        for name, hint in before.items():
+            if name not in self._told.agreed():
+                self._loose.add((hint.stored_as(name), hint.place))
+                self._loose.update((lengths, "context") for lengths in hint.row_lengths)
 
     def learn(self, seen: Observation) -> None:
         """Take the form of the first records.
@@ -191,7 +165,7 @@ class Learned:
             self._change_kind(key, fault, error)
         elif fault.code == "count":
             self._loose.add(key)
-            self._drop_hint(key[0], error.path)
+            self._drop_hint(key, error.path)
         self._set_layout()
         if self.layout.slots == before:
             raise error
@@ -204,7 +178,7 @@ class Learned:
             raise _mixed(key[0], seen, KIND_NAMES[fault.got], error)
         self._check_steps(key, fault, error)
         self._kinds[key] = KIND_NAMES[fault.got]
-        self._drop_hint(key[0], error.path)
+        self._drop_hint(key, error.path)
 
     def _check_steps(self, key: tuple[str, Place], fault: Any, error: TfrioError) -> None:
         """Refuse a feature list with steps of two kinds: neither decodes its record."""
@@ -222,35 +196,35 @@ class Learned:
             )
         self._tried.add(fault.got)
 
-    def _drop_hint(self, stored: str, path: str | None) -> None:
-        """Forget what was known of a stored feature: it proved wrong, for one file at least."""
-        for name, hint in self._hints.items():
-            # What other files say may well be right for them.
-            if hint.stored_as(name) == stored and self._told.get(name, {}).keys() - {path}:
-                self._apart.add(name)
-        self._hints = {k: h for k, h in self._hints.items() if h.stored_as(k) != stored}
+    def _drop_hint(self, key: tuple[str, Place], path: str | None) -> None:
+        """Forget what a file says of a stored feature: it proved wrong."""
+        before = self._told.agreed()
+        for name, hint in before.items():
+            if (hint.stored_as(name), hint.place) == key:
+                self._told.deny(path, name)
+        self._loosen(before)
 
     def _set_layout(self) -> None:
         keys = self._seen.keys()
         features: dict[str, Feature | Kind] = {}
         for key, seen in self._seen.features.items():
             features[keys[key]] = self._form(key, keys[key], seen)
-        for name, hint in self._hints.items():
-            stored = features.pop(hint.stored_as(name), None)
-            if stored is not None:
-                features[name] = hint
-                for helper in hint.row_lengths:
-                    features.pop(helper, None)
+        for name, hint in self._told.agreed().items():
+            features = with_note(features, name, hint, keys)
         schema = Schema(features)
         if self._names is not None:
-            schema = self._selected(schema)
-        apart = {name: self._told[name] for name in self._apart if name in schema}
+            schema = self._selected(schema, first=not self.layout.slots)
+        apart = {
+            keys[key]: partial(self._told.note, name=key[0])
+            for key in self._told.apart().items()
+            if keys.get(key) in schema
+        }
         self.layout = Layout(schema, apart=apart)
 
     def _form(self, key: tuple[str, Place], name: str, seen: Seen) -> Feature:
         kind = self._kinds.get(key, seen.kind)
         shape: tuple[int, ...] | None = None
-        loose = self._ragged or key in self._loose
+        loose = self._ragged or key in self._loose or self._told.apart().get(key[0]) == key[1]
         if seen.lengths is not None and key[1] == "context" and not loose:
             low, high = seen.lengths
             if low == high > 0 and kind != "bytes":
@@ -262,15 +236,18 @@ class Learned:
             kind, shape, required=False, place=seen.place, name=stored, lengths=seen.lengths
         )
 
-    def _selected(self, schema: Schema) -> Schema:
-        for name in self._names or ():
+    def _selected(self, schema: Schema, *, first: bool) -> Schema:
+        names = self._names or ()
+        if not first:  # what only other files have is absent here
+            return schema.select([name for name in names if name in schema])
+        for name in names:
             if name not in schema:
                 raise MissingFeatureError(
                     f"no feature '{name}' in the first {self._seen.records} records; present: "
                     f"{sorted(schema)}; pass a schema to read what only later records have",
                     feature=name,
                 )
-        return schema.select(self._names or ())
+        return schema.select(names)
 
     def _warn(self, fault: Any, key: tuple[str, Place], error: TfrioError) -> None:
         name = key[0]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tfrio import _core
 from tfrio.errors import TfrioError, from_fault
 from tfrio.examples.observe import Observation
+from tfrio.examples.sidecar import load_sidecar
+from tfrio.examples.told import noted_schema
 from tfrio.records.damage import recover
 from tfrio.records.reader import RecordStream
 from tfrio.records.shards import each_source
 from tfrio.types import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tfrio.compression import Compression
-    from tfrio.examples.schema import Schema
+    from tfrio.examples.schema import Place, Schema
+    from tfrio.examples.sidecar import Noted
+    from tfrio.storage import Source
     from tfrio.types import PathsLike
 
 __all__ = [
@@ -62,7 +66,9 @@ def infer_schema(
         utf8: ``"surrogateescape"`` accepts feature names that are not UTF-8.
 
     Returns:
-        The schema. Features absent from some record are optional.
+        The schema. Features absent from some record are optional. Where all files that have a
+        feature note its axes, its type or how it is packed (``FILE.schema.json``), and these fit
+        one form, the feature has that form.
 
     Raises:
         CorruptRecordError: A record is damaged.
@@ -70,8 +76,15 @@ def infer_schema(
         NotTFRecordError: A file is something else.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
-    seen, whole = observe(paths, sample=sample, compression=compression, verify=verify, utf8=utf8)
-    return seen.schema(fixed=whole, scalars=scalars)
+    total, whole = Observation(), True
+    files: list[tuple[Noted | None, set[tuple[str, Place]] | None]] = []
+    for look in _looks(paths, sample, compression=compression, verify=verify, utf8=utf8):
+        has = {key for key, one in look.seen.features.items() if one.present}
+        if look.seen.records or not look.whole:
+            files.append((load_sidecar(look.source), has if look.whole else None))
+        total.join(look.seen)
+        whole = whole and look.whole
+    return noted_schema(total.schema(fixed=whole, scalars=scalars), total, files)
 
 
 def observe(
@@ -101,27 +114,52 @@ def observe(
         NotTFRecordError: A file is something else.
         DecodeError: A payload is neither an Example nor a SequenceExample.
     """
+    total, whole = Observation(), True
+    for look in _looks(
+        paths, sample, compression=compression, verify=verify, utf8=utf8, progress=progress
+    ):
+        total.join(look.seen)
+        whole = whole and look.whole
+    return total, whole
+
+
+class _Look(NamedTuple):
+    """What was seen of one file, and whether that is all of it."""
+
+    source: Source
+    seen: Observation
+    whole: bool
+
+
+def _looks(
+    paths: PathsLike,
+    sample: int | None,
+    *,
+    compression: Compression | None,
+    verify: bool,
+    utf8: Utf8,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[_Look]:
+    """Look at file after file, until the sample is full; files not looked at are named, too."""
     if sample is not None:
         sample = whole_number(sample, "sample")
-    total = Observation()
+    done = 0
     for source in each_source(paths):
+        seen, whole = Observation(), False
         with RecordStream(source, compression=compression) as stream:
-            while sample is None or total.records < sample:
-                room = -1 if sample is None else sample - total.records
+            while not whole and (sample is None or done + seen.records < sample):
+                room = -1 if sample is None else sample - done - seen.records
                 final = stream.final
-                seen = _scan_window(stream, room, verify=verify, utf8=utf8)
-                total.join(seen)
+                found = _scan_window(stream, room, verify=verify, utf8=utf8)
+                seen.join(found)
                 if progress:
-                    progress(total.records, 0)
-                if final and not seen.records:
-                    break
-                if not seen.records:
+                    progress(done + seen.records, 0)
+                whole = final and not found.records
+                if not found.records:
                     stream.fill()
-            else:
-                return total, False
-            mean = stream.position // max(stream.records, 1)
-            total.record_bytes = max(total.record_bytes, mean)
-    return total, True
+            seen.record_bytes = stream.position // max(stream.records, 1)
+        done += seen.records
+        yield _Look(source, seen, whole)
 
 
 def sample_stream(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tfrio.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from tfrio.examples.axes import RowAxes
     from tfrio.examples.columns import Array
     from tfrio.examples.schema import Feature, Kind, Place, Schema
+    from tfrio.examples.told import Note
 
 __all__ = [
     "KIND_NAMES",
@@ -78,11 +78,11 @@ class Layout:
     Args:
         schema: The features asked for. Features that only serve as axes or row lengths get a slot
             too, but are not given out.
-        apart: Axes of features that no one shape fits: by feature, then by file, record by record.
+        apart: Features of which files say different things: what a file says, by feature.
     """
 
     def __init__(
-        self, schema: Schema, *, apart: Mapping[str, Mapping[str, RowAxes]] | None = None
+        self, schema: Schema, *, apart: Mapping[str, Callable[[str], Note | None]] | None = None
     ) -> None:
         self.schema = schema
         self.apart = apart or {}

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfrio.examples.columns import Array
-    from tfrio.examples.convert import Places
     from tfrio.examples.layout import Slot
+    from tfrio.examples.shaping import Places
 
 __all__ = ["join_chunks"]
 
@@ -85,8 +85,11 @@ def _conform(chunk: Chunk, slot: Slot) -> NativeColumn:
 
 def _ragged(native: NativeColumn, count: int) -> NativeColumn:
     """Return a fixed column as a ragged one; absent rows become empty lists."""
-    lengths = native.present.astype(np.int64) * count
-    keep = np.repeat(native.present.astype(bool), count)
+    there = native.present.astype(np.bool_)
+    if native.step_offsets is not None:
+        there = np.ones(int(native.step_offsets[-1]), np.bool_)
+    lengths = there * np.int64(count)
+    keep = np.repeat(there, count)
     offsets = _ends(lengths)
     if native.byte_offsets is None:
         return native._replace(values=native.values.ravel()[keep], value_offsets=offsets)

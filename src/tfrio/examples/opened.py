@@ -6,6 +6,7 @@ import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -25,17 +26,18 @@ from tfrio.examples.rows import batch_rows
 from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.examples.single import RowByRow, row_decoder
+from tfrio.examples.told import outline
 from tfrio.records.mapped import check_maps
 from tfrio.records.reader import RecordStream
 from tfrio.records.sequence import RecordSequence
 from tfrio.storage import Closing, at_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Hashable, Iterator, Mapping
 
     from tfrio.examples.columns import Array, Batch
     from tfrio.examples.schema import SchemaLike
-    from tfrio.records.access import IndexChoice
+    from tfrio.records.access import IndexChoice, RecordFile
     from tfrio.types import PathsLike
 
 __all__ = ["ExampleSequence", "open"]
@@ -106,10 +108,13 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
     def forked(self) -> None:
         """Begin anew, with decoders of its own."""
         self._lock = threading.Lock()
-        self._forms: dict[bool, Form] = {}
+        self._columns: Form | None = None
+        self._rows_of: dict[str, Form] | None = None  # by file; see ``_row_forms``
+        self._several = False  # whether these are more than one
         self._decoder: Any = None
         self._decoder_for: Any = None
-        self._row_decoder: RowByRow | None = None
+        self._row_decoder: RowByRow | None = None  # where one serves all files
+        self._row_decoders: dict[int, RowByRow] = {}  # by the id of their form
 
     def __getstate__(self) -> dict[str, Any]:
         return {"records": self.records, "schema": self.schema, "_features": self._features}
@@ -144,7 +149,7 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
         file, record = self.records.place(which)
         verify = self.records.verify
         with self._lock:
-            decoder = self._row_decoder or self._ready_row_decoder()
+            decoder = self._row_decoder or self._ready_row_decoder(file.path)
             mapped = file.record_map
             if mapped is not None:
                 row = decoder.row_of(mapped, record, verify)
@@ -175,7 +180,9 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
         """
         numbers = self._numbers(which)
         with self._lock:
-            return self._batch(join_chunks(self._chunks(numbers, switch=False)))
+            if self._columns is None:
+                self._columns = self._form([file.path for file in self._told_of()], switch=False)
+            return self._batch(join_chunks(self._chunks(numbers, self._columns)))
 
     def close(self) -> None:
         """Release the handles of all files."""
@@ -189,11 +196,26 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
     def _rows(self, numbers: Array) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         with self._lock:
-            for chunk in self._chunks(numbers, switch=True):
-                batch = self._batch(chunk)
-                bound = self.schema is not None
-                found += batch_rows(batch, chunk.layout.schema, bound=bound)
+            for form, part in self._alike(numbers):
+                for chunk in self._chunks(part, form):
+                    batch = self._batch(chunk)
+                    bound = self.schema is not None
+                    found += batch_rows(batch, chunk.layout.schema, bound=bound)
         return found
+
+    def _alike(self, numbers: Array) -> Iterator[tuple[Form, Array]]:
+        """Yield runs of records that are read in one way, and how."""
+        forms = self._row_forms()
+        if not self._several:
+            yield forms[""], numbers
+            return
+        paths = (self.records.file_of(number)[0].path for number in numbers.tolist())
+        chosen = [forms.get(path, forms[""]) for path in paths]
+        done = 0
+        for _, run in groupby(chosen, id):
+            form, *more = run
+            yield form, numbers[done : done + 1 + len(more)]
+            done += 1 + len(more)
 
     def _batch(self, chunk: Chunk) -> Batch:
         try:
@@ -201,18 +223,37 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
         except MissingFeatureError as error:
             raise with_present(error, compression=None) from None
 
-    def _form(self, *, switch: bool) -> Form:
-        """Return what decides the layout; columns without a schema go by the first records."""
-        if switch not in self._forms:
-            if self.schema is not None:
-                self._forms[switch] = Bound(self.schema)
-            else:
-                form = Learned(names=self._features, switch=switch)
-                for file in self.records.files:
-                    form.hint(load_sidecar(file.path), file.path)
-                form.learn(self._sample())
-                self._forms[switch] = form
-        return self._forms[switch]
+    def _row_forms(self) -> dict[str, Form]:
+        """Return what decides the layout of rows, by file; ``""`` stands for any other file.
+
+        Files that note the same of their features share one. Without a schema columns go by the
+        first records of all files.
+        """
+        if self._rows_of is None:
+            alike: dict[Hashable, list[str]] = {}
+            for file in self._told_of():
+                alike.setdefault(outline(load_sidecar(file.path)), []).append(file.path)
+            self._rows_of = {}
+            for paths in alike.values():
+                form = self._form(paths, switch=True)
+                self._rows_of |= dict.fromkeys(paths, form)
+            self._rows_of[""] = form if alike else self._form([], switch=True)
+            self._several = len(alike) > 1
+        return self._rows_of
+
+    def _told_of(self) -> Sequence[RecordFile]:
+        """Return the files whose notes on their features count: none where a schema says it all."""
+        return [] if self.schema else [file for file in self.records.files if file.count]
+
+    def _form(self, paths: Sequence[str], *, switch: bool) -> Form:
+        """Return what decides the layout of the records of some files."""
+        if self.schema is not None:
+            return Bound(self.schema)
+        form = Learned(names=self._features, switch=switch)
+        for path in paths:
+            form.hint(load_sidecar(path), path)
+        form.learn(self._sample())
+        return form
 
     def _sample(self) -> Observation:
         """Look at the first records."""
@@ -222,9 +263,8 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
         with RecordStream(file.path) as stream:
             return sample_stream(stream, verify=self.records.verify)
 
-    def _chunks(self, numbers: Array, *, switch: bool) -> list[Chunk]:
+    def _chunks(self, numbers: Array, form: Form) -> list[Chunk]:
         """Decode records, a chunk under each layout that it takes."""
-        form = self._form(switch=switch)
         located = self.records.locate(numbers)
         chunks: list[Chunk] = []
         done = 0
@@ -253,11 +293,17 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
             self._decoder = native_decoder(form, utf8="strict")
         return self._decoder
 
-    def _ready_row_decoder(self) -> RowByRow:
-        """Return what decodes single records under the present layout."""
-        form = self._form(switch=True)
-        self._row_decoder = row_decoder(form, bound=self.schema is not None, utf8="strict")
-        return self._row_decoder
+    def _ready_row_decoder(self, path: str) -> RowByRow:
+        """Return what decodes single records of a file under the present layout."""
+        forms = self._row_forms()
+        form = forms.get(path, forms[""])
+        made = self._row_decoders.get(id(form))
+        if made is None:
+            made = row_decoder(form, bound=self.schema is not None, utf8="strict")
+            self._row_decoders[id(form)] = made
+        if not self._several:
+            self._row_decoder = made
+        return made
 
     def _widen(self, form: Form, fault: Any, number: int, buffer: memoryview) -> None:
         file, record = self.records.file_of(number)
@@ -275,6 +321,7 @@ class ExampleSequence(Closing, Sequence[dict[str, Any]]):
         seen.add(scanner.result(), feed.records, path=at.path, first=record)
         form.widen(fault, seen, error)
         self._row_decoder = None
+        self._row_decoders.pop(id(form), None)
 
 
 @dataclass(frozen=True, slots=True)
