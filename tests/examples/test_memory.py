@@ -70,9 +70,9 @@ from tfrio.examples.encode import encode_example
 from tfrio.records.reader import read_records
 from tfrio import _core
 frame = bytes(_core.frame([encode_example({"x": np.random.default_rng(0).bytes(1000) * 1000})]))
-member = gzip.compress(frame * 50, 1)
+member = gzip.compress(frame, 1)
 with open(sys.argv[1], "wb") as file:
-    for _ in range(40):
+    for _ in range(2000):
         file.write(member)
 base = peak()
 assert sum(len(payload) > 1_000_000 for payload in read_records(sys.argv[1])) == 2000

@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from google.protobuf import wrappers_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,6 +250,9 @@ def test_foreign_payloads_come_raw_with_their_crc_checked(tmp_path: Path) -> Non
     payloads = [b"\x08\x96\x01", random.Random(1).randbytes(500)]
     path = put(tmp_path, "waymo", b"".join(golden.frame(p) for p in payloads))
     assert list(read_records(path)) == payloads
+    numbers = put(tmp_path, "numbers", golden.frame(payloads[0]))
+    parse = wrappers_pb2.Int64Value.FromString  # any callable that takes bytes
+    assert [message.value for message in map(parse, read_records(numbers))] == [150]
 
 
 def test_checks_of_payloads_can_be_turned_off_by_name(tmp_path: Path) -> None:
