@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.examples.helpers import Empty, example, one_batch, put, sequence
-from tfrio.errors import SchemaError, TfrioWarning
+from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.schema import Feature
 
@@ -63,6 +63,19 @@ def test_a_schema_without_lists_warns_when_a_file_has_them(tmp_path: Path) -> No
     with pytest.warns(TfrioWarning, match="feature lists are left out"):
         rows = list(read(path, schema={"n": Feature("int64", ())}))
     assert rows == [{"n": 1}]
+
+
+def test_a_feature_declared_in_the_other_place_is_told_its_own(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.tfrecord", sequence({"n": [1]}, {"s": [[1], [2]]}))
+    as_list = {"n": Feature("int64", place="list"), "s": Feature("int64", place="list")}
+    with pytest.raises(MissingFeatureError, match="'n' is a feature outside .*place='context'"):
+        list(read(path, schema=as_list))
+    as_context = {"n": Feature("int64"), "s": Feature("int64")}
+    with (
+        pytest.warns(TfrioWarning, match="feature lists are left out"),
+        pytest.raises(MissingFeatureError, match=r"present: \['n', 's'\]; 's' is a feature list"),
+    ):
+        list(read_batches(path, 2, schema=as_context))
 
 
 def test_text_and_arrays_in_steps(tmp_path: Path) -> None:

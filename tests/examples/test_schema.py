@@ -88,6 +88,7 @@ def test_defaults_of_zero_count_and_numpy_defaults_become_plain() -> None:
         (Feature("bytes", ("h", "w"), codec="raw", dtype="uint16"), "raw uint16 (h, w)"),
         (Feature("float", (4,), place="list"), "steps of float32 (4,)"),
         (Feature("unknown"), "list<unknown>"),
+        (Feature("int64", row_lengths=("a", "b")), "list<list<list<int64>>>"),
     ],
 )
 def test_describe(feature: Feature, text: str) -> None:

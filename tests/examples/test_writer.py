@@ -246,6 +246,19 @@ def test_lists_of_lists_in_an_example(tmp_path: Path) -> None:
         Writer(tmp_path / "c", ragged="splt")  # type: ignore[arg-type]
 
 
+def test_all_rows_of_a_feature_are_split_or_none_is(tmp_path: Path) -> None:
+    rows = [[[0], [1, 56]], [], [[], [5]], np.array([[1, 2], [3, 4]]), [[], []]]
+    with Writer(tmp_path / "a", ragged="split") as writer:
+        for row in rows:
+            writer.write({"idx": row, "flat": [1]})
+        with pytest.raises(EncodeError, match="'idx': the list was nested .* and is flat now"):
+            writer.write({"idx": [1, 2]})
+        with pytest.raises(EncodeError, match="'flat': the list was flat .* and is nested now"):
+            writer.write({"flat": [[1], [2, 3]]})
+    read_back = [[inner.tolist() for inner in row["idx"]] for row in read(tmp_path / "a")]
+    assert read_back == [np.asarray(r).tolist() if isinstance(r, np.ndarray) else r for r in rows]
+
+
 def test_two_gibibytes_are_refused(tmp_path: Path) -> None:
     big = np.zeros((1, 1 << 29), np.float32)  # never touched, so never really there
     with Writer(tmp_path / "a") as writer:

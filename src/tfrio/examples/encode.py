@@ -138,13 +138,29 @@ class RowEncoder:
                 self._absent(name, feature, found)
             elif feature is not None and feature.row_lengths:
                 self._put_split(name, value, feature.stored_as(name), feature.row_lengths, found)
-            elif self.ragged == "split" and isinstance(value, list | tuple) and is_nested(value):
+            elif self.ragged == "split" and self._nested(name, value):
                 self.splits.add(name)
                 self._put_split(name, value, f"{name}/values", (f"{name}/lengths",), found)
             else:
                 self._put(name, self.stored(name, value, feature), feature, found)
         self._check_complete(row)
         return found
+
+    def _nested(self, name: str, value: Any) -> bool:
+        """Return whether a value is to be split, which all rows of a feature are or none is."""
+        split = name in self.splits
+        if isinstance(value, list | tuple):
+            nested = is_nested(value) or (split and not value)
+        else:
+            nested = split and np.ndim(value) > 1
+        if nested != split and (split or (name, "context") in self.kinds):
+            was, now = ("flat", "nested") if nested else ("nested", "flat")
+            raise EncodeError(
+                f"feature '{name}': the list was {was} in earlier records and is {now} now; give "
+                "all rows as lists of lists, or write the two under two names",
+                feature=name,
+            )
+        return nested
 
     def sequence(
         self, context: Mapping[str, Any], lists: Mapping[str, Any]

@@ -20,7 +20,7 @@ from tfrio.records.reader import RecordStream
 if TYPE_CHECKING:
     from tfrio.compression import Compression
     from tfrio.examples.layout import Layout
-    from tfrio.examples.schema import Feature
+    from tfrio.examples.schema import Feature, Place
 
 __all__ = ["AtRecord", "decode_error", "with_present"]
 
@@ -116,6 +116,9 @@ def with_present(
     except (OSError, TfrioError):
         return error
     before, mark, after = error.message.partition("; ")
+    if (place := names.get(error.feature or "")) is not None:
+        what = "a feature list" if place == "list" else "a feature outside feature lists"
+        after = f"'{error.feature}' is {what} there: declare place='{place}'"
     error.message = f"{before}; present: {sorted(names)}{mark}{after}"
     error.args = (error.message,)
     return error
@@ -134,14 +137,16 @@ def _look(stream: AtRecord) -> Observation:
     return seen
 
 
-def _names_of(path: str, record: int, compression: Compression | None) -> list[str]:
+def _names_of(path: str, record: int, compression: Compression | None) -> dict[str, Place]:
+    """Return the features that a record has, and their places."""
     with RecordStream(path, compression=compression) as stream:
         while True:
             left = record - stream.records
             scanner = _core.SchemaScanner(sequence=True, utf8="accept")
             feed = scanner.feed(stream.buffer, 0, left or 1, verify=False, final=stream.final)
             if feed.records and not left:
-                return [stored_name(row[0]) for row in scanner.result() if row[2]]
+                rows = [row for row in scanner.result() if row[2]]
+                return {stored_name(row[0]): "list" if row[1] else "context" for row in rows}
             stream.advance(feed.consumed, feed.records)
             if not feed.records and not stream.fill():
-                return []
+                return {}

@@ -144,6 +144,8 @@ class Feature:
         if self.codec is not None:
             base = f"{self.codec} {base}" if self.dtype else self.codec
         text = f"list<{base}>" if self.shape is None and self.codec is None else base
+        for _ in self.row_lengths:
+            text = f"list<{text}>"
         if self.shape is not None:
             text += f" {_shape_text(self.shape)}"
         if self.place == "list":
