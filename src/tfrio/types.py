@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, SupportsIndex, TypeAlias
+from numbers import Real
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from tfrio.errors import UsageError
 
@@ -18,8 +19,13 @@ __all__ = [
     "PathsLike",
     "RecordSpan",
     "Shape",
+    "mapping_like",
+    "names_list",
     "path_text",
     "paths_list",
+    "real_number",
+    "several",
+    "shown",
     "whole_number",
 ]
 
@@ -84,9 +90,95 @@ def whole_number(value: object, name: str, *, least: int = 1) -> int:
         UsageError: It is no whole number, or too small.
     """
     number = _whole(value)
-    if number < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if number is None or not least <= number <= sys.maxsize:
+        most = f" and at most {sys.maxsize}" if number and number > least else ""
+        raise UsageError(
+            f"{name} must be a whole number of at least {least}{most}, got {shown(value)}"
+        )
     return number
+
+
+def real_number(value: object, name: str) -> float:
+    """Check a number given by a user.
+
+    Args:
+        value: What was given.
+        name: What it is called in the error.
+
+    Returns:
+        The number as it was given: 0 stays 0, which reads better in messages than 0.0.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} must be a number, got {shown(value)}")
+    number: Any = value
+    return number  # type: ignore[no-any-return]
+
+
+def several(value: object, name: str, what: str) -> list[Any]:
+    """Check a list given by a user.
+
+    Args:
+        value: What was given; it is read once.
+        name: What it is called in the error.
+        what: What it holds.
+
+    Returns:
+        Its members; they are not checked.
+
+    Raises:
+        UsageError: It is no list or another iterable of single things.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise UsageError(f"{name} must be a list of {what}, got {shown(value)}")
+    return list(value)
+
+
+def names_list(value: object, name: str) -> list[str]:
+    """Check names given by a user.
+
+    Args:
+        value: What was given; a text alone is one name, of a dict the keys count.
+        name: What they are called in the error.
+
+    Returns:
+        The names.
+
+    Raises:
+        UsageError: It is neither a name nor a list of names.
+    """
+    given = value.keys() if isinstance(value, Mapping) else value
+    found = [given] if isinstance(given, str) else several(given, name, "names")
+    if not all(isinstance(one, str) for one in found):
+        raise UsageError(f"{name} must be a list of names, got {shown(found)}")
+    return found
+
+
+def mapping_like(value: object, name: str, example: str) -> Mapping[Any, Any]:
+    """Check a mapping given by a user.
+
+    Args:
+        value: What was given.
+        name: What it is called in the error.
+        example: One as it should be.
+
+    Returns:
+        The mapping.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{name} must be a dict such as {example}, got {shown(value)}")
+    return value
+
+
+def shown(value: object) -> str:
+    """Write a value for an error: large ones are cut."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:76]} ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +207,8 @@ class XY:
             given: tuple[object, ...] = (value.x, value.y)
         else:
             given = tuple(value) if isinstance(value, Iterable) else (value, value)
-        parts = [_whole(part) for part in given]
-        if len(parts) != 2 or min(parts) < least:
+        parts = [part for part in map(_whole, given) if part is not None and part >= least]
+        if not len(parts) == len(given) == 2:
             raise UsageError(
                 f"{name} must be two whole numbers (x, y), each at least {least}; got {value!r}"
             )
@@ -132,10 +224,14 @@ class XY:
         return f"{self.x}x{self.y}"
 
 
-def _whole(part: object) -> int:
-    """Return a whole number of any library as ``int``; what is none is below any least."""
-    whole = isinstance(part, SupportsIndex) and not isinstance(part, bool)
-    return operator.index(part) if whole else -sys.maxsize  # type: ignore[arg-type]
+def _whole(part: object) -> int | None:
+    """Return a whole number of any library as ``int``, None for what is none."""
+    if isinstance(part, bool) or not isinstance(part, SupportsIndex):
+        return None
+    try:
+        return operator.index(part)
+    except TypeError:  # an array has the method, too
+        return None
 
 
 @dataclass(frozen=True, slots=True)

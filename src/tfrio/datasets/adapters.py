@@ -52,6 +52,7 @@ class ArraySource:
         verify: bool = True,
         index: setup.Index = "auto",
     ) -> None:
+        setup.check_index(index)
         self._paths = setup.list_files(paths)
         self._schema = setup.resolve_schema(
             self._paths, schema=schema, features=features, scalars=scalars, images=images

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from tfrio.datasets import notices, setup
 from tfrio.datasets.course import Course
 from tfrio.datasets.items import Items, Maker, RaggedForm
@@ -15,6 +17,7 @@ from tfrio.datasets.split import By, by_file, split_groups, split_records
 from tfrio.datasets.state import Progress, StateDict, check_extent, check_fit
 from tfrio.errors import UsageError
 from tfrio.records.damage import DamagePolicy, DamageReport
+from tfrio.types import several, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -264,6 +267,7 @@ class ArrayDataset(Course):
             return {**known[0], "consumed": known[1].consumed + self._handed}
         progress = self.standing()
         if items is not None:
+            whole_number(items, "items", least=0)
             start = self.counted(self.starting())
             progress = start.after(min(items * (self._choices.batch_size or 1), start.left))
         state = self.state_at(progress)
@@ -324,6 +328,8 @@ class ArrayDataset(Course):
         counts = whole.sources.counts
         if key is not None:
             groups = key_values(whole, key, errors=self._policy.mode, verify=self._reading.verify)
+        if groups is not None:
+            groups = groups if isinstance(groups, np.ndarray) else several(groups, "groups", "keys")
         if groups is None:
             parts = split_records(self._paths, counts, fractions=fractions, seed=seed, by=by)
             return [self._part(part) for part in parts]

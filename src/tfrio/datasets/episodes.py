@@ -17,6 +17,7 @@ from tfrio.errors import SchemaError, UsageError
 from tfrio.examples.schema import Schema
 from tfrio.records.names import in_split
 from tfrio.records.shards import list_files
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,8 +84,9 @@ class EpisodeDataset(TFRecordDataset):
     ) -> None:
         if window is not None and batch_size is not None:
             raise UsageError("windows come one episode at a time: leave batch_size away")
-        if stride < 1 or (window is not None and window < 1):
-            raise UsageError(f"window and stride must be at least 1, got {window} and {stride}")
+        whole_number(stride, "stride")
+        if window is not None:
+            whole_number(window, "window")
         listed, found, self._promised = find_tfds(paths, split)
         super().__init__(
             listed,

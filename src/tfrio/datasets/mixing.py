@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tfrio.datasets.course import Course
 from tfrio.datasets.setup import Mixture
 from tfrio.errors import SchemaError, UsageError
+from tfrio.types import real_number, several, shown, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,14 +55,19 @@ def mix(
         UsageError: No datasets, a source without records, or weights that are not above 0.
         SchemaError: The datasets do not read the same features.
     """
-    if not datasets:
-        raise UsageError("mix needs at least one dataset")
-    weights = [float(data.num_records) for data in datasets] if weights is None else weights
+    datasets = _checked(datasets)
+    first: Data = datasets[0]
+    if weights is None:
+        weights = [data.num_records for data in datasets]
+    weights = [
+        float(real_number(each, "a weight")) for each in several(weights, "weights", "numbers")
+    ]
+    if length is not None:
+        whole_number(length, "length")
     if len(weights) != len(datasets):
         raise UsageError(f"{len(weights)} weights for {len(datasets)} datasets")
     for number, data in enumerate(datasets):
-        _check_source(number, data, datasets[0])
-    first = datasets[0]
+        _check_source(number, data, first)
     mixed = copy.copy(first)
     mixed._paths = [path for data in datasets for path in data._paths]
     mixed._selection = _selection(datasets)
@@ -73,6 +80,17 @@ def mix(
     mixed._forget()
     mixed._order(0)  # what cannot be mixed fails here, not in the first epoch
     return mixed
+
+
+def _checked(datasets: object) -> list[Any]:
+    """Return the datasets that a user gave."""
+    found = several(datasets, "datasets", "datasets")
+    if not found:
+        raise UsageError("mix needs at least one dataset")
+    for data in found:
+        if not isinstance(data, Course):
+            raise UsageError(f"mix takes a list of datasets of tfrio, and there is {shown(data)}")
+    return found
 
 
 def _check_source(number: int, data: ArrayDataset, first: ArrayDataset) -> None:

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 
 from tfrio.datasets.patch_layout import BandLayout, PatchLayout
-from tfrio.datasets.setup import names_of
 from tfrio.datasets.tensors import TensorBatch, TensorMaker
 from tfrio.datasets.torch_data import TFRecordDataset
 from tfrio.errors import SchemaError, UsageError, warn_user
+from tfrio.types import names_list, real_number
+from tfrio.types import shown as shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -290,8 +291,14 @@ class PatchDataset(TFRecordDataset):
             layout = self.read_layout(
                 export, kernel=kernel, split=split, partial=partial, index=index
             )
+        if label is not None and not isinstance(label, str):
+            raise UsageError(f"label is the name of a band, got {shown_value(label)}")
         shown = layout.shown or tuple(band.name for band in layout.bands)
-        names = [name for name in shown if name != label] if bands is None else names_of(bands)
+        names = (
+            [name for name in shown if name != label]
+            if bands is None
+            else names_list(bands, "bands")
+        )
         super().__init__(
             list(layout.paths),
             schema=layout.schema([*names, *([] if label is None else [label])]),
@@ -318,8 +325,8 @@ class PatchDataset(TFRecordDataset):
             label=target,
             label_dtype=_label_dtype(target, label_dtype),
             scale=_scale(chosen, normalize),
-            nan_to=nan_to,
-            nodata=nodata,
+            nan_to=None if nan_to is None else real_number(nan_to, "nan_to"),
+            nodata=None if nodata is None else real_number(nodata, "nodata"),
             crop=crop,
             marks=uneven == "pad",
         )

@@ -6,6 +6,7 @@ import os
 import sys
 
 from tfrio.errors import UsageError
+from tfrio.types import whole_number
 
 __all__ = ["find_place"]
 
@@ -27,7 +28,9 @@ def find_place(rank: int | None = None, world_size: int | None = None) -> tuple[
         raise UsageError("give both rank and world_size, or neither")
     if rank is None or world_size is None:
         rank, world_size = _from_torch() or _from_environment() or (0, 1)
-    if not 0 <= rank < world_size:
+    whole_number(rank, "rank", least=0)
+    whole_number(world_size, "world_size")
+    if rank >= world_size:
         raise UsageError(f"rank {rank} is not in 0..{world_size - 1} (world size {world_size})")
     return rank, world_size
 

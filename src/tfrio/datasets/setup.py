@@ -29,7 +29,7 @@ from tfrio.records.reader import RecordStream, read_records
 from tfrio.records.shards import expand
 from tfrio.records.walk import walk
 from tfrio.storage import is_remote
-from tfrio.types import whole_number
+from tfrio.types import names_list, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,12 @@ ShuffleLike: TypeAlias = bool | Literal["full", "blocks", "buffer"]
 Index: TypeAlias = Literal["auto", "memory"]
 
 
+def check_index(index: object) -> None:
+    """Refuse what is no choice of where indexes are kept."""
+    if index not in ("auto", "memory"):
+        raise UsageError(f'index must be "auto" or "memory", got {index!r}')
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How the files are read; arguments of ``ArrayDataset``."""
@@ -60,6 +66,9 @@ class Reading:
     ragged: RaggedForm = "padded"
 
     def __post_init__(self) -> None:
+        check_index(self.index)
+        if self.threads is not None:
+            whole_number(self.threads, "threads", least=0)
         if self.ragged not in ("padded", "nested", "lists"):
             raise UsageError(f'ragged must be "padded", "nested" or "lists", got {self.ragged!r}')
 
@@ -227,17 +236,9 @@ def resolve_schema(
         SchemaError: An image feature is no bytes.
         CorruptRecordError: There is no schema, and the first record is damaged.
     """
-    if schema is not None:
-        made = schema if isinstance(schema, Schema) else Schema(schema)
-    else:
-        made = _seen_schema(paths, scalars, errors)
-    chosen = made if features is None else made.select(names_of(features))
-    return _with_images(chosen, names_of(images))
-
-
-def names_of(names: str | Sequence[str]) -> list[str]:
-    """Return several names, or the single one that is meant by a bare string."""
-    return [names] if isinstance(names, str) else list(names)
+    made = _seen_schema(paths, scalars, errors) if schema is None else Schema.of(schema)
+    chosen = made if features is None else made.select(names_list(features, "features"))
+    return _with_images(chosen, names_list(images, "images"))
 
 
 def _seen_schema(paths: Sequence[str], scalars: bool, errors: ErrorMode) -> Schema:

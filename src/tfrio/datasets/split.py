@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import sys
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tfrio.datasets.order import unit_numbers
 from tfrio.errors import UsageError
-from tfrio.types import XY
+from tfrio.types import XY, real_number, several, shown, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,11 @@ def stable_names(paths: Sequence[str]) -> list[str]:
     return [path[len(common) :].lstrip("/") for path in clean]
 
 
+def whole_seed(seed: object) -> int:
+    """Return a seed given by a user: any whole number."""
+    return whole_number(seed, "seed", least=-sys.maxsize)
+
+
 def _hash_text(text: str | bytes, seed: int) -> int:
     data = text.encode() if isinstance(text, str) else text
     digest = hashlib.blake2b(data, digest_size=8, salt=(seed & (2**64 - 1)).to_bytes(8, "little"))
@@ -52,9 +58,10 @@ def _hash_text(text: str | bytes, seed: int) -> int:
 
 
 def _edges(fractions: Sequence[float]) -> NDArray[np.float64]:
-    parts = np.array(fractions, np.float64)
-    if parts.size < 1 or (parts < 0).any() or not np.isclose(parts.sum(), 1.0):
-        raise UsageError(f"fractions must be at least 0 and sum to 1, got {list(fractions)}")
+    given = several(fractions, "fractions", "numbers")
+    parts = np.array([real_number(each, "a fraction") for each in given], np.float64)
+    if parts.size < 1 or not (parts >= 0).all() or not np.isclose(parts.sum(), 1.0):
+        raise UsageError(f"fractions must be at least 0 and sum to 1, got {given}")
     return np.cumsum(parts)
 
 
@@ -88,7 +95,7 @@ def split_records(
     Raises:
         UsageError: Fractions do not sum to 1, or ``by`` is unknown.
     """
-    edges, names = _edges(fractions), stable_names(paths)
+    edges, names, seed = _edges(fractions), stable_names(paths), whole_seed(seed)
     units = [
         unit_numbers(np.arange(count, dtype=np.uint64), _hash_text(name, seed))
         for name, count in zip(names, counts, strict=True)
@@ -138,7 +145,7 @@ def split_groups(
     Returns:
         For each part the ascending record numbers.
     """
-    edges = _edges(fractions)
+    edges, seed = _edges(fractions), whole_seed(seed)
     values = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     known: dict[object, int] = {}
     for value in values:
@@ -179,5 +186,8 @@ def spatial_blocks(
         (row, column) of each patch's block; pass it to ``split_groups``.
     """
     size = XY.of(block, name="block")
-    row, column = np.divmod(patches, patches_per_row)
+    numbers = np.asarray(several(patches, "patches", "whole numbers"))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise UsageError(f"patches must be a list of whole numbers, got {shown(patches)}")
+    row, column = np.divmod(numbers, whole_number(patches_per_row, "patches_per_row"))
     return list(zip((row // size.y).tolist(), (column // size.x).tolist(), strict=True))

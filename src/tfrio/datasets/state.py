@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,9 +17,10 @@ import numpy as np
 
 from tfrio.datasets.plan import Done, remaining
 from tfrio.errors import UsageError
+from tfrio.types import several
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tfrio.datasets.order import Int64, Order
 
@@ -172,7 +174,8 @@ class Progress:
 
 def _check_shape(state: Mapping[str, Any]) -> None:
     needed = {"version", "data", "order", "seed", "rank", "world", "epoch", "consumed", "done"}
-    missing = sorted(needed - set(state or ()))  # None, where nothing was saved
+    known = state if isinstance(state, Mapping) else ()  # None, where nothing was saved
+    missing = sorted(needed - set(known))
     if missing:
         raise UsageError(f"this is not a state of a tfrio dataset: {', '.join(missing)} missing")
     if state["version"] != VERSION:
@@ -260,6 +263,7 @@ def merge_states(states: Sequence[Mapping[str, Any]]) -> StateDict:
     Raises:
         UsageError: The states are not those of all ranks of one run at one epoch.
     """
+    states = several(states, "states", "states, one a rank")
     if not states:
         raise UsageError("no states to merge")
     for state in states:

@@ -9,7 +9,7 @@ from tfrio import _core
 from tfrio.compression.source import usable_threads
 from tfrio.errors import DecodeError, StoredDataError, TfrioError, UsageError, warn_user
 from tfrio.examples.faults import decode_error
-from tfrio.examples.infer import NATIVE_UTF8, payload_fault, sample_stream
+from tfrio.examples.infer import NATIVE_UTF8, check_utf8, payload_fault, sample_stream
 from tfrio.examples.layout import Layout, NativeColumn, Origin
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.records.damage import Damage, DamagePolicy, DamageReport, recover, recover_stored
@@ -63,8 +63,7 @@ class Options:
                 f"errors must be 'raise' or 'skip', got {self.errors!r}; "
                 "tfrio.read_records(errors='return') gives damaged payloads"
             )
-        if self.utf8 not in NATIVE_UTF8:
-            raise UsageError(f"utf8 must be 'strict' or 'surrogateescape', got {self.utf8!r}")
+        check_utf8(self.utf8)
 
 
 @dataclass(frozen=True, slots=True)

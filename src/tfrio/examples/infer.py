@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tfrio import _core
-from tfrio.errors import TfrioError, from_fault
+from tfrio.errors import TfrioError, UsageError, from_fault
 from tfrio.examples.observe import Observation
 from tfrio.examples.sidecar import load_sidecar
 from tfrio.examples.told import noted_schema
@@ -36,6 +36,13 @@ __all__ = [
 Utf8: TypeAlias = Literal["strict", "surrogateescape"]
 # What the native core calls the two ways to treat feature names that are not UTF-8.
 NATIVE_UTF8: Final[dict[Utf8, str]] = {"strict": "error", "surrogateescape": "accept"}
+
+
+def check_utf8(utf8: object) -> None:
+    """Refuse what is no choice of names that are not UTF-8."""
+    if utf8 not in tuple(NATIVE_UTF8):  # a tuple also takes what cannot be hashed
+        raise UsageError(f"utf8 must be 'strict' or 'surrogateescape', got {utf8!r}")
+
 
 # How many records decide the form of columns where no schema is given, and how many bytes at
 # most: a thousand large patches would be gigabytes.
@@ -143,6 +150,7 @@ def _looks(
     """Look at file after file, until the sample is full; files not looked at are named, too."""
     if sample is not None:
         sample = whole_number(sample, "sample")
+    check_utf8(utf8)
     done = 0
     for source in each_source(paths):
         seen, whole = Observation(), False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from tfrio.errors import MissingFeatureError, SchemaError, UsageError
+from tfrio.types import names_list, shown
 
 if TYPE_CHECKING:
     from tfrio.types import PathLike
@@ -192,6 +193,16 @@ class Feature:
         )
 
 
+def _checked(given: object) -> Mapping[str, Feature | Kind]:
+    """Return the mapping that a user gave as a schema."""
+    if isinstance(given, Mapping):
+        return given
+    raise UsageError(
+        "a schema is a mapping of names to features, {'x': tfrio.Feature('float')}, or what "
+        f"tfrio.load_schema reads; got {shown(given)}"
+    )
+
+
 class Schema(Mapping[str, Feature]):
     """An ordered, immutable mapping of feature names to features.
 
@@ -202,9 +213,10 @@ class Schema(Mapping[str, Feature]):
     __slots__ = ("_features",)
 
     def __init__(self, features: Mapping[str, Feature | Kind] | None = None) -> None:
+        given = {} if features is None else _checked(features)
         made = {
             name: value if isinstance(value, Feature) else Feature(value)
-            for name, value in (features or {}).items()
+            for name, value in given.items()
         }
         self._features = MappingProxyType(made)
         _check_references(self)
@@ -222,12 +234,7 @@ class Schema(Mapping[str, Feature]):
         Raises:
             UsageError: It is neither.
         """
-        if isinstance(value, Mapping):
-            return value if isinstance(value, Schema) else cls(value)
-        raise UsageError(
-            "a schema is a mapping of names to features, {'x': tfrio.Feature('float')}, or what "
-            f"tfrio.load_schema reads; got {value!r}"
-        )
+        return value if isinstance(value, Schema) else cls(_checked(value))
 
     def __getitem__(self, name: str) -> Feature:
         return self._features[name]
@@ -269,7 +276,7 @@ class Schema(Mapping[str, Feature]):
         Raises:
             MissingFeatureError: A name is not in the schema.
         """
-        chosen = list(names)
+        chosen = names_list(names, "features")
         for name in chosen:
             if name not in self:
                 raise MissingFeatureError(

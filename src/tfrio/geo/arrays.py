@@ -15,7 +15,7 @@ from tfrio.geo.crs import crs_text
 from tfrio.geo.frame import Frame, affine_terms
 from tfrio.geo.source import Band, Block, Mask, Pixels, nodata_mask
 from tfrio.geo.stamps import array_stamp, file_stamp, sample_stamp
-from tfrio.types import XY, Affine6
+from tfrio.types import XY, Affine6, names_list, real_number
 
 if TYPE_CHECKING:
     from tfrio.geo.grid import Window
@@ -164,7 +164,8 @@ def _by_name(values: Any, names: Sequence[str] | None) -> dict[str, Any]:
         raise UsageError(
             f"an array must be (height, width) or (bands, height, width); got {stack.shape}"
         )
-    labels = list(names) if names is not None else [f"b{n}" for n in range(1, len(stack) + 1)]
+    every = range(1, len(stack) + 1)
+    labels = [f"b{n}" for n in every] if names is None else names_list(names, "names")
     if len(labels) != len(stack):
         raise UsageError(f"{len(labels)} names for {len(stack)} bands: {labels}")
     return dict(zip(labels, stack, strict=True))
@@ -178,7 +179,7 @@ def _band(name: str, array: Any, nodata: float | None) -> Band:
     return Band(
         name=name,
         dtype=dtype.name,
-        nodata=None if nodata is None else float(nodata),
+        nodata=None if nodata is None else float(real_number(nodata, "nodata")),
         depth=array.shape[0] if array.ndim == 3 else None,
         maskable=hidden or nodata is not None,
     )

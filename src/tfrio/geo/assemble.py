@@ -21,7 +21,7 @@ from tfrio.geo.assemble_quicklook import quicklook as draw
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_report import ClassArea, ImportReport
 from tfrio.geo.assemble_target import north_up, resolve_target
-from tfrio.types import XY, path_text
+from tfrio.types import XY, path_text, real_number, several, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -142,10 +142,11 @@ def import_image(
     picture = _picture(path_text(out), quicklook, overwrite=overwrite)
     palette = Palette.of(class_names, colors)
     wanted = None if dtype is None else known_dtype(dtype)
+    nodata = None if nodata is None else real_number(nodata, "nodata")
     request = Request(
         bands=bands,
         kernel=None if kernel is None else XY.of(kernel, name="kernel"),
-        depth=depth,
+        depth=None if depth is None else whole_number(depth, "depth"),
         cells=None if cells is None else XY.of(cells, name="cells"),
         layout=layout,
         index=index,
@@ -185,7 +186,7 @@ def _picture(out: str, place: PathLike | bool, *, overwrite: bool) -> str | None
         FileExistsError: It or the raster is there, and nobody asked to replace them.
     """
     beside = f"{os.path.splitext(out)[0]}.png" if place else None  # noqa: PTH122
-    picture = beside if isinstance(place, bool) else os.fspath(place)
+    picture = beside if isinstance(place, bool) else path_text(place)
     storage.refuse_existing(out, picture, overwrite=overwrite)
     return picture
 
@@ -279,7 +280,7 @@ def _pairs(
 ) -> list[tuple[PathsLike, ExportLike | None]]:
     """Return each set of predictions with its export."""
     alone = isinstance(predictions, str | os.PathLike)
-    sets = [predictions] if alone else list(predictions)
+    sets = [predictions] if alone else several(predictions, "predictions", "files")
     if not isinstance(mixer, list | tuple):
         return [(sets, mixer)]  # type: ignore[list-item]
     if len(sets) != len(mixer):

@@ -13,7 +13,7 @@ from tfrio.geo.assemble_open import open_export
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import Window
-from tfrio.types import path_text
+from tfrio.types import path_text, several
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,7 +68,7 @@ def extract_patches(
     folder = Path(path_text(out))
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for patch in written if patches is None else patches:
+    for patch in written if patches is None else several(patches, "patches", "patch numbers"):
         if patch not in written:
             raise UsageError(f"{target.name}: no patch {patch}; there are {len(written)}")
         window = target.places.window(patch).clipped(target.frame.size)

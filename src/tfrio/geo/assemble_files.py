@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tfrio.examples.schema import Feature
 from tfrio.geo.naming import group_exports, parse_shard_name
 from tfrio.records.names import base_name, natural_key, parse_name
 from tfrio.records.shards import list_files
-from tfrio.types import path_text
+from tfrio.types import names_list, path_text, paths_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def list_shards(paths: PathsLike) -> list[str]:
     Raises:
         FileNotFoundError: A path stands for no file.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    given = paths_list(paths)
     return [file for path in given for file in _shards_of(path_text(path))]
 
 
@@ -118,9 +118,7 @@ def find_files(
     Raises:
         GeoError: Several sets, a shard number twice, or a missing shard.
     """
-    given: Sequence[PathLike] = (
-        [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
-    )
+    given: list[Any] = paths_list(predictions)
     files = [PredictionFile.of(path) for path in list_shards(given)]
     groups: dict[str, list[PredictionFile]] = {}
     for file in files:
@@ -251,7 +249,8 @@ def survey(
         raise GeoError(f"{files[0].path}: no record in these files. Write the predictions first")
     seen = _joined(looks)
     index_name = _index_name(index, seen)
-    names = list(features) if features is not None else [n for n in seen if n != index_name]
+    every = [name for name in seen if name != index_name]
+    names = every if features is None else names_list(features, "bands")
     paths = [file.path for file in files]
     found: dict[str, FeatureLook] = {}
     for name in names:

@@ -20,7 +20,7 @@ from tfrio.geo.assemble_target import north_up as turn_north_up
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import Window
 from tfrio.records.access import RecordFile
-from tfrio.types import XY, path_text
+from tfrio.types import XY, names_list, path_text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,8 @@ def open_export(
         shards_here(target, target.manifest.shards, partial=partial)
     looked = _look(where, target, bands, index=index, partial=partial)
     asked = None if kernel is None else XY.of(kernel, name="kernel")
-    plan = plan_bands(looked, target, kernel=asked, depth=depth, cells=None, layout="chw")
+    planes = None if depth is None else whole_number(depth, "depth")
+    plan = plan_bands(looked, target, kernel=asked, depth=planes, cells=None, layout="chw")
     if plan.scale != XY(1, 1):
         raise UsageError("these predictions are coarser than the pixels; use import_image")
     order = patch_order(looked, target, partial=partial).tolist()
@@ -144,7 +145,8 @@ def _look(
     (row,) = open_examples(paths, index=index)[0:1]
     named = target.manifest.index_feature if target.manifest else ""
     order_name = named or ("patch_index" if "patch_index" in row else "")
-    names = list(bands) if bands is not None else [name for name in row if name != order_name]
+    every = [name for name in row if name != order_name]
+    names = every if bands is None else names_list(bands, "bands")
     for name in names:
         if name not in row:
             raise UsageError(f"no feature '{name}' in the records; there are {', '.join(row)}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfrio import storage
 from tfrio.errors import require
-from tfrio.types import path_text
+from tfrio.types import mapping_like, path_text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,10 @@ def quicklook(
         The path of the PNG. Pixels without data are transparent.
     """
     rasterio = require("rasterio", extra="geo")
-    with rasterio.open(raster) as dataset:
+    whole_number(size, "size")
+    if colors is not None:
+        mapping_like(colors, "colors", "{0: (26, 152, 80, 255)}")
+    with rasterio.open(path_text(raster)) as dataset:
         scale = min(1.0, size / max(dataset.width, dataset.height))
         shape = (max(round(dataset.height * scale), 1), max(round(dataset.width * scale), 1))
         bands = list(range(1, min(dataset.count, 3) + 1))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +15,10 @@ import numpy as np
 
 from tfrio import storage
 from tfrio.errors import GeoError, UsageError, require
+from tfrio.types import several, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,14 +64,16 @@ class Palette:
         Raises:
             UsageError: Not a colour.
         """
-        return cls(_by_class(names), {k: _rgba(v) for k, v in _by_class(colors).items()})
+        shades = _by_class(colors, "colors")
+        return cls(_by_class(names, "class_names"), {k: _rgba(v) for k, v in shades.items()})
 
 
-def _by_class(given: Any) -> dict[int, Any]:
+def _by_class(given: Any, name: str) -> dict[int, Any]:
     if given is None:
         return {}
-    pairs = given.items() if hasattr(given, "items") else enumerate(given)
-    return {int(value): what for value, what in pairs}
+    if isinstance(given, Mapping):
+        return {whole_number(value, f"a class in {name}", least=0): v for value, v in given.items()}
+    return dict(enumerate(several(given, name, "one for each class, or a dict by class")))
 
 
 def _rgba(color: Any) -> tuple[int, int, int, int]:
@@ -79,8 +84,9 @@ def _rgba(color: Any) -> tuple[int, int, int, int]:
             parts = bytes.fromhex(digits)
         except ValueError:
             parts = ()
-    parts = [int(part) for part in parts]
-    if len(parts) not in (3, 4) or not all(0 <= part <= 255 for part in parts):
+    parts = list(parts) if isinstance(parts, Iterable) else ()
+    whole = all(isinstance(part, Integral) and 0 <= int(part) <= 255 for part in parts)
+    if len(parts) not in (3, 4) or not whole:
         raise UsageError(f"{color!r} is no colour: write '#1a9850' or (26, 152, 80)")
     red, green, blue, alpha = [*parts, 255][:4]
     return red, green, blue, alpha

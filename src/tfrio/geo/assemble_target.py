@@ -21,7 +21,7 @@ from tfrio.geo.grid import Window
 from tfrio.geo.manifest import Manifest, is_of_table, read_manifest
 from tfrio.geo.mixer import Mixer, read_mixer
 from tfrio.geo.naming import group_exports, parse_shard_name
-from tfrio.types import XY, path_text
+from tfrio.types import XY, path_text, several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,7 +210,7 @@ def _beside(predictions: Any) -> str:
     That of their own prefix comes first, else it is the only one in the folder.
     """
     alone = isinstance(predictions, str | os.PathLike)
-    given = [predictions] if alone else list(predictions)
+    given = [predictions] if alone else several(predictions, "predictions", "files")
     if not given:
         raise UsageError("no predictions were given")
     prefixes = {prefix for path in list_shards(given) for prefix in _prefixes(path)}

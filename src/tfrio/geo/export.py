@@ -15,7 +15,7 @@ from tfrio.geo.options import ExportOptions, from_format_options
 from tfrio.geo.run import RunOptions, export_source
 from tfrio.geo.scratch import Scratch
 from tfrio.geo.target import GridRequest
-from tfrio.types import XY
+from tfrio.types import XY, mapping_like, several
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -168,6 +168,11 @@ def export_images(
     Raises:
         UsageError: A prefix is taken; nothing is written then.
     """
+    sources = several(sources, "sources", "sources, one for each export")
+    mapping_like(options, "options", "{'patch': (256, 256)}")
+    unknown = sorted(map(str, set(options) - {*inspect.signature(export_image).parameters}))
+    if unknown:
+        raise UsageError(f"export_image has no option {', '.join(unknown)}")
     prefixes = [f"{prefix}_{number}" for number in range(len(sources))]
     for each in prefixes:
         check_free(Names(each, 1), overwrite=bool(options.get("overwrite", False)))
@@ -181,6 +186,8 @@ def _merged(given: dict[str, Any]) -> dict[str, Any]:
     """Merge Earth Engine's dictionary into the options and turn pairs into ``XY``."""
     parameters = inspect.signature(export_image).parameters
     defaults = _paired({name: parameter.default for name, parameter in parameters.items()})
+    if given["kernel"] is None:
+        raise UsageError("kernel is None: give (x, y) in pixels, (1, 1) for none")
     found = _paired(given)
     for name, value in _paired(from_format_options(given["format_options"] or {})).items():
         if found[name] not in (defaults[name], value):

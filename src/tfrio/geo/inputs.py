@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from tfrio.errors import GeoError, UsageError
 from tfrio.geo.arrays import LazyArraySource, is_xarray, xarray_source
+from tfrio.geo.labels import Labels
 from tfrio.geo.raster import RasterSource, open_raster
 from tfrio.geo.stack import MaskedSource, SeriesSource, StackSource, check_same_grid, stack
 from tfrio.geo.target import GridRequest, align, choose_frame, geometry_of, meets, project_geometry
+from tfrio.types import several, shown
 
 if TYPE_CHECKING:
     from tfrio.geo.frame import Frame
-    from tfrio.geo.labels import Labels
     from tfrio.geo.raster import BandSelection
     from tfrio.geo.scratch import Scratch
     from tfrio.geo.source import Source
@@ -34,6 +35,23 @@ class SourceRequest:
     mask_band: str | int | None = None
     mask_outside: bool = False
     labels: Labels | Sequence[Labels] | None = None
+
+    def __post_init__(self) -> None:
+        """Check what is chosen by kind; names are checked where bands are known."""
+        if self.bands is not None and not isinstance(self.bands, Mapping):
+            several(self.bands, "bands", "names or numbers, or a dict of them by new name")
+        if self.labels is not None and not all(isinstance(o, Labels) for o in self.all_labels):
+            raise UsageError(
+                f"labels must be a tfrio.geo.Labels(where=...), or a list of them; got "
+                f"{shown(self.labels)}"
+            )
+
+    @property
+    def all_labels(self) -> Sequence[Labels]:
+        """Return the labels as a list."""
+        if self.labels is None:
+            return ()
+        return self.labels if isinstance(self.labels, Sequence) else (self.labels,)
 
 
 def resolve_source(
@@ -71,14 +89,14 @@ def resolve_source(
             f"({parts[0].frame.describe()}). Check crs, crs_transform and region"
         )
     aligned = [_aligned(part, frame, margin, grid.resampling, scratch) for part in parts]
-    labels = request.labels or ()
-    several = labels if isinstance(labels, Sequence) else (labels,)
-    aligned += [label.on(frame) for label in several]
+    aligned += [label.on(frame) for label in request.all_labels]
     return _masked(stack(aligned), request, grid, frame)
 
 
 def _parts(given: Any, request: SourceRequest) -> list[Source]:
     if isinstance(given, Mapping) and not is_xarray(given):
+        if not given:
+            raise UsageError("there is no source to export")
         if request.bands is not None:
             raise UsageError("bands cannot go with a mapping of sources, which names them already")
         return [part for name, what in given.items() for part in _named(name, what, request)]

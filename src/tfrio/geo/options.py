@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from tfrio.errors import UsageError
 from tfrio.geo.grid import Edge
 from tfrio.geo.naming import Naming
-from tfrio.types import XY
+from tfrio.types import XY, mapping_like
 
 __all__ = ["FORMAT_OPTIONS", "Dtype", "ExportOptions", "Pair", "from_format_options"]
 
@@ -66,6 +66,8 @@ class ExportOptions:
             raise UsageError(
                 f"masked_threshold is a share of pixels from 0 to 1; got {self.masked_threshold!r}"
             )
+        if self.patch_index is not None and not isinstance(self.patch_index, str):
+            raise UsageError(f"patch_index is the name of a feature; got {self.patch_index!r}")
         if self.default_value is not None:
             _number("default_value", self.default_value)
         for name in ("compressed", "sequence_data", "collapse_bands", "statistics"):
@@ -120,6 +122,7 @@ def from_format_options(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: An option is unknown or given twice.
     """
+    mapping_like(given, "format_options", "{'patchDimensions': [256, 256]}")
     found: dict[str, Any] = {}
     for key, value in given.items():
         name = FORMAT_OPTIONS.get(_without_prefix(key))

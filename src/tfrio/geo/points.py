@@ -11,7 +11,7 @@ from tfrio.errors import GeoError, UsageError, require
 from tfrio.geo.grid import scale_affine
 from tfrio.geo.patches import Patches, grid_patches, point_patches
 from tfrio.geo.vectors import read_features
-from tfrio.types import XY
+from tfrio.types import XY, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Split:
         """Check the share and the block."""
         if self.block is not None:
             XY.of(self.block, name="block")
-        if not 0 < self.validation < 1:
+        if not 0 < real_number(self.validation, "validation") < 1:
             raise UsageError(f"validation must lie between 0 and 1; got {self.validation!r}")
 
     def divide(self, patches: Patches) -> tuple[list[int], list[int]]:

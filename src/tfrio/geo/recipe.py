@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -154,7 +154,7 @@ def _depth_map(
     """Return the depths by band name; a list is in the order of the array bands."""
     if given is None or isinstance(given, Mapping):
         return given
-    if isinstance(given, str) or len(given) != len(arrays):
+    if not isinstance(given, Sized) or isinstance(given, str) or len(given) != len(arrays):
         listed = ", ".join(arrays) or "none"
         raise UsageError(
             f"tensor_depths {given!r} does not fit the array bands ({listed}). "

@@ -24,7 +24,7 @@ from tfrio.geo.mixer import write_mixer
 from tfrio.geo.naming import Names
 from tfrio.geo.outputs import make_folder, remove
 from tfrio.geo.plan import Span, records_per_shard, shard_spans, window_pixels
-from tfrio.geo.points import choose_patches
+from tfrio.geo.points import PatchesAt, Split, choose_patches
 from tfrio.geo.recipe import make_recipe
 from tfrio.geo.render import record_size
 from tfrio.geo.report import ExportReport
@@ -42,14 +42,13 @@ from tfrio.geo.work import (
     write_whole_shard,
 )
 from tfrio.parallel import ordered_map, run_tasks, worker_count
-from tfrio.types import XY, Shape
+from tfrio.types import XY, Shape, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrio.geo.options import ExportOptions
     from tfrio.geo.patches import Patches
-    from tfrio.geo.points import PatchesAt, Split
     from tfrio.geo.recipe import Recipe
     from tfrio.geo.source import Source
     from tfrio.parallel import Executor
@@ -77,6 +76,27 @@ class RunOptions:
     workers: int | None = None
     executor: Executor = "threads"
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        """Check what is given by kind."""
+        _check_kind("at", self.at, PatchesAt, "tfrio.geo.PatchesAt(where=...)")
+        _check_kind("split", self.split, Split, "tfrio.geo.Split(validation=0.2)")
+        if not _is_executor(self.executor):
+            raise UsageError(
+                'executor must be "threads", "processes", the address of a Dask scheduler or a '
+                f"Dask client; got {shown(self.executor)}"
+            )
+
+
+def _is_executor(value: object) -> bool:
+    if isinstance(value, str):
+        return value in ("threads", "processes") or ":" in value
+    return hasattr(value, "map")
+
+
+def _check_kind(name: str, value: object, kind: type, example: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise UsageError(f"{name} must be {example}, got {shown(value)}")
 
 
 def export_source(

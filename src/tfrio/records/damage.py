@@ -177,6 +177,8 @@ class DamagePolicy:
             raise UsageError(f"errors must be 'raise', 'skip' or 'return', got {mode!r}")
         self.mode = mode
         self.max_bad = None if max_bad is None else whole_number(max_bad, "max_bad", least=0)
+        if report is not None and not isinstance(report, DamageReport):
+            raise UsageError(f"report must be a tfrio.DamageReport(), got {report!r}")
         self.report = report if report is not None else DamageReport()
         self._file_start = len(self.report.damages)
 

@@ -13,6 +13,7 @@ from tfrio.records.mapped import open_window
 from tfrio.records.shards import each_source
 from tfrio.records.walk import Chunk, walk
 from tfrio.storage import Closing, is_stream, name_of
+from tfrio.types import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,7 +65,9 @@ class RecordStream(Closing):
         self.path = name_of(path)
         self._given = path
         self._intact: bool | None = None
-        self.position = start
+        self.position = whole_number(start, "start", least=0)
+        if threads is not None:
+            whole_number(threads, "threads", least=0)
         self.from_start = not start
         self.records = 0
         self.damaged = 0

@@ -342,7 +342,8 @@ def reshard(
     shards, max_records, max_bytes = one_limit(shards, max_records, max_bytes)
     if errors == "return":
         raise UsageError("damaged records cannot be written; errors must be 'raise' or 'skip'")
-    suffix = suffix or (".tfrecord.gz" if compression == "gzip" else ".tfrecord")
+    by_kind = ".tfrecord.gz" if compression == "gzip" else ".tfrecord"
+    suffix = by_kind if suffix is None else path_text(suffix)
     files, text = _checked(expand(paths), path_text(prefix))
     options = {
         "shards": shards,

@@ -86,11 +86,11 @@ class ShardedWriter(Closing):
         self.prefix = path_text(prefix)
         if is_remote(self.prefix):
             raise UsageError("sharded writing needs a local folder: names change at the end")
-        self._suffix = suffix
+        self._suffix = path_text(suffix)
         self._total = total
         self._max_records = max_records or (1 << 62)
         self._max_bytes = max_bytes or (1 << 62)
-        by_name = "gzip" if suffix.lower().endswith(".gz") else "none"
+        by_name = "gzip" if self._suffix.lower().endswith(".gz") else "none"
         self._new = functools.partial(
             RecordWriter,
             compression=compression or by_name,

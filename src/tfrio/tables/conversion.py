@@ -167,7 +167,7 @@ def plan_conversions(
 
 def _alias(pa: Any, name: str, text: str) -> Any:
     try:
-        return pa.type_for_alias(text)
+        return pa.type_for_alias(str(text))
     except ValueError as error:
         raise UsageError(
             f"types: '{text}' of column '{name}' is no Arrow type; write int32, float64, string, "
@@ -178,6 +178,8 @@ def _alias(pa: Any, name: str, text: str) -> Any:
 def _date_type(pa: Any, text: str) -> Any:
     if text in _EPOCH:
         return pa.type_for_alias(_EPOCH[text])
+    if not isinstance(text, str):
+        raise UsageError(f"dates: {text!r} is no format; write '%d.%m.%Y', 'iso', 's' or 'ms'")
     clock = text == "iso" or any(part in text for part in _CLOCK)
     return pa.timestamp("us") if clock else pa.date32()
 

@@ -17,7 +17,7 @@ from tfrio.errors import EncodeError, GeoError, UsageError, many, warn_user
 from tfrio.examples.columns import Batch, Ragged
 from tfrio.examples.writer import Writer
 from tfrio.tables.cells import Cells, changed, filled, stored
-from tfrio.tables.fields import Field, Kind, Numbers, apply_types, select
+from tfrio.tables.fields import Field, Kind, Numbers, apply_types, select, xy_names
 from tfrio.tables.manifest import (
     ColumnRow,
     TableManifest,
@@ -27,7 +27,7 @@ from tfrio.tables.manifest import (
 )
 from tfrio.tables.points import DEFAULT_CRS, lonlat
 from tfrio.tables.sources import open_table
-from tfrio.types import path_text
+from tfrio.types import mapping_like, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -131,6 +131,9 @@ def export_table(
     """
     path = f"{prefix_of(path_text(prefix))}.tfrecord.gz"
     storage.refuse_existing(path, overwrite=overwrite)
+    xy = None if xy is None else xy_names(xy)
+    if types is not None:
+        mapping_like(types, "types", "{'id': 'int64'}")
     asked = frozenset(name for name, kind in (types or {}).items() if kind == "bytes")
     table = open_table(source, layer=layer, encoding=encoding, text=asked)
     fields = apply_types(select(table.fields, selectors), types)
@@ -315,7 +318,7 @@ def _fills(
         fits = [f for f in fields if (f.stored("float") == "bytes") == text]
         return {field.name: fill for field in fits}
     known = {field.name: field for field in fields}
-    for name, value in fill.items():
+    for name, value in mapping_like(fill, "fill", "{'ndvi': 0}, or one value").items():
         if name not in known:
             raise UsageError(f"fill: no column '{name}'; there are {', '.join(known)}")
         if (known[name].stored("float") == "bytes") != isinstance(value, str | bytes):

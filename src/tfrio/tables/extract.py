@@ -16,7 +16,7 @@ from tfrio import storage
 from tfrio.errors import MissingFeatureError, SchemaError, UsageError
 from tfrio.examples.decode import read
 from tfrio.tables.png import png_bytes, stretched
-from tfrio.types import path_text
+from tfrio.types import path_text, several, shown, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ def extract_images(
         UsageError: There is no such record.
         FileExistsError: An image or the zip exists and ``overwrite`` is not set.
     """
-    first, stop = records if records is not None else (0, None)
+    first, stop = (0, None) if records is None else _span(records)
     names = [image] if mask is None else [image, mask]
     rows = itertools.islice(read(paths, features=None), first, stop)
     written: list[str] = []
@@ -108,6 +108,15 @@ def extract_images(
             span = "" if records is None else f" {first}:{stop}, counted from 0"
             raise UsageError(f"{paths}: there are no records{span}. Nothing was written")
     return ExtractReport(path_text(out), tuple(written))
+
+
+def _span(records: object) -> tuple[int, int]:
+    """Return the first and the past-the-last record that a user gave."""
+    ends = several(records, "records", "two numbers, first and past-the-last")
+    if len(ends) != 2:
+        raise UsageError(f"records must be (first, past-the-last), got {shown(records)}")
+    first, stop = (whole_number(end, "records", least=0) for end in ends)
+    return first, stop
 
 
 @contextmanager
@@ -182,6 +191,7 @@ def _shaped(
                 "patches of an export have the size that `tfrio info` tells, and their margins"
             )
         shape = values.shape if values.ndim > 1 else (side, side)
+    shape = [whole_number(side, "shape") for side in several(shape, "shape", "whole numbers")]
     if len(shape) not in (2, 3):
         raise UsageError(f"shape is (height, width), or with channels; got {tuple(shape)}")
     if int(np.prod(shape)) != values.size:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from tfrio.errors import SchemaError, UsageError
+from tfrio.types import names_list, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -174,6 +175,14 @@ def _describe(value: object) -> tuple[tuple[int, ...] | None, Form]:
     return (shape, "text") if forms == {"text"} else ((), "json")
 
 
+def xy_names(xy: object) -> tuple[str, str]:
+    """Return the names of the columns with x and y that a user gave."""
+    found = [] if isinstance(xy, str) else names_list(xy, "xy")
+    if len(found) != 2:
+        raise UsageError(f"xy must be a pair of column names (x, y), got {shown(xy)}")
+    return found[0], found[1]
+
+
 def select(fields: Sequence[Field], selectors: str | Iterable[str] | None) -> list[Field]:
     """Choose columns in the order asked for.
 
@@ -189,7 +198,8 @@ def select(fields: Sequence[Field], selectors: str | Iterable[str] | None) -> li
     """
     if selectors is None:
         return list(fields)
-    names = selectors.split(",") if isinstance(selectors, str) else list(selectors)
+    given = selectors.split(",") if isinstance(selectors, str) else selectors
+    names = names_list(given, "selectors")
     names = [name.strip() for name in names]
     known = {field.name: field for field in fields}
     for name in names:

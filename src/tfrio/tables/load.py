@@ -13,10 +13,11 @@ from tfrio.errors import SchemaError, UsageError
 from tfrio.records.shards import expand
 from tfrio.tables.arrow import look_at_table, record_batches, rows_per_batch
 from tfrio.tables.conversion import Conversion, plan_conversions
+from tfrio.tables.fields import xy_names
 from tfrio.tables.manifest import find_manifest
 from tfrio.tables.points import DEFAULT_CRS, geo_metadata, to_degrees
 from tfrio.tables.sinks import format_of, open_sink
-from tfrio.types import path_text
+from tfrio.types import mapping_like, names_list, path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -109,6 +110,13 @@ def import_table(
         FeatureKindError: A feature has two kinds; the text names the first record of each.
         FileExistsError: ``out`` exists and ``overwrite`` is not set.
     """
+    for name, given, like in (
+        ("shapes", shapes, "{'image': (64, 48)}"),
+        ("types", types, "{'id': 'int32'}"),
+        ("dates", dates, "{'day': 'iso'}"),
+    ):
+        if given is not None:
+            mapping_like(given, name, like)
     target = path_text(out)
     form = format_of(target)
     storage.refuse_existing(target, overwrite=overwrite)
@@ -208,7 +216,7 @@ def _places(
             raise UsageError(f'xy is a pair of column names, "auto" or None; got {xy!r}')
         noted = manifest.xy if manifest and manifest.xy else _XY
         return noted if all(_is_number(schema, name) for name in noted) else None
-    first, second = xy
+    first, second = xy_names(xy)
     for name in (first, second):
         if name not in schema:
             raise UsageError(f"xy: no column '{name}'; there are {', '.join(schema)}")
@@ -235,7 +243,8 @@ def _chosen(
     written only to formats without geometry.
     """
     if columns is not None:
-        names = columns.split(",") if isinstance(columns, str) else list(columns)
+        given = columns.split(",") if isinstance(columns, str) else columns
+        names = names_list(given, "columns")
         names = [name.strip() for name in names]
         for name in names:
             if name not in schema:

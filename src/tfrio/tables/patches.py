@@ -15,7 +15,7 @@ from tfrio.errors import SchemaError, UsageError
 from tfrio.examples.columns import Batch
 from tfrio.examples.decode import read_batches
 from tfrio.tables.arrow import look_at_table
-from tfrio.types import XY
+from tfrio.types import XY, names_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +81,8 @@ def read_patches(
         SchemaError: A feature forms no such patch, or its length varies.
     """
     schema = look_at_table(paths).schema
-    names = list(features) if features is not None else [n for n, f in schema.items() if _many(f)]
+    every = [name for name, feature in schema.items() if _many(feature)]
+    names = every if features is None else names_list(features, "features")
     sizes = {name: _size_of(schema, name, size) for name in names}
     kept = None if crop is None else XY.of(crop, name="crop")
     for name, whole in sizes.items():

@@ -20,7 +20,7 @@ from tfrio.tables.fields import Field, Profile
 from tfrio.tables.points import DEFAULT_CRS, point_of_wkb
 from tfrio.tables.rows import CsvRows, GeoJsonRows, text_file
 from tfrio.tables.rows_arrow import arrow_csv
-from tfrio.types import path_text
+from tfrio.types import mapping_like, path_text
 
 if TYPE_CHECKING:
     from tfrio.tables.rows import Row
@@ -180,7 +180,8 @@ class _MappingRows:
     crs: str | None = None
 
     def __init__(self, rows: Sequence[Mapping[str, object]], text: frozenset[str]) -> None:
-        self._rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        made = [mapping_like(row, "a row", "{'ndvi': 0.5}") for row in rows]
+        self._rows = [{name: _plain(value) for name, value in row.items()} for row in made]
         profiles: dict[str, Profile] = {}
         for number, row in enumerate(self._rows):
             for name, value in row.items():
