@@ -98,16 +98,19 @@ class _Stored:
         self._digest = hashlib.sha256() if digest else None
 
     def see(self, piece: bytes | memoryview) -> None:
+        """Take the next bytes."""
         self._crc = _core.crc32c(piece, self._crc)
         if self._digest is not None:
             self._digest.update(piece)
 
     @property
     def crc(self) -> str:
+        """Return the CRC32C, as manifests of exports write it."""
         return _told(self._crc)
 
     @property
     def digest(self) -> str | None:
+        """Return the SHA-256 in hex, None where none was asked for."""
         return None if self._digest is None else self._digest.hexdigest()
 
 
