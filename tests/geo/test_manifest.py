@@ -122,6 +122,7 @@ def test_a_mask_for_other_bands_is_told() -> None:
     ("text", "message"),
     [
         ('{"format": "tfrio-manifest/9"}', "Install a newer tfrio"),
+        ('{"format": "tfrio-table/1"}', "not that of an image export. Name the mixer"),
         ('{"projection": {}}', "not a manifest of tfrio"),
         ('{"format": "tfrio-manifest/1"}', "missing required field `grid`"),
         ("\xff", "not a manifest of tfrio"),

@@ -342,6 +342,12 @@ def read_manifest(path: PathLike) -> Manifest:
     data = read_small(path, limit=_LARGEST)
     try:
         version = msgspec.json.decode(data, type=_Version).format
+        if version.partition("/")[0] != FORMAT.partition("/")[0]:
+            raise GeoError(
+                f"{path}: a manifest of format {version!r}, which is not that of an image export. "
+                "Name the mixer or manifest of the export",
+                path=str(path),
+            )
         if version != FORMAT:
             raise GeoError(
                 f"{path}: manifest of format {version!r}, this version reads {FORMAT!r}. "
