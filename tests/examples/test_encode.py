@@ -41,6 +41,19 @@ def test_golden_sequence() -> None:
     )
 
 
+def test_the_order_of_keys_can_be_kept() -> None:
+    assert encode_example({"b": 1, "a": 2}, sort=False) != encode_example({"a": 2, "b": 1})
+    payload = encode_sequence(
+        {"n": [3]},
+        {"tok": [[0, 1], [], [2, 3, 4]], "img": [[b"\xff\xd8"], [b""], [b"ab"]]},
+        sort=False,
+    )
+    assert payload.hex() == (
+        "0a0c0a0a0a016e12051a030a0103123d0a1c0a03746f6b12150a061a040a0200010a021a000a071a050a0302"
+        "03040a1d0a03696d6712160a060a040a02ffd80a040a020a000a060a040a026162"
+    )
+
+
 def test_the_order_of_keys_does_not_change_the_bytes() -> None:
     assert encode_example({"b": 1, "a": 2}) == encode_example({"a": 2, "b": 1})
 

@@ -102,9 +102,11 @@ def test_bfloat16_becomes_float32() -> None:
         (None, "None means absent"),
         ([None], "None inside a list"),
         ([b"a", 1], "mixes bytes and int64"),
-        (object(), "a object cannot be stored"),
+        (object(), "a value of type object cannot be stored; give numbers"),
         ("\ud800", "not valid Unicode"),
-        (np.zeros(2, [("a", "f4")]), "cannot be stored"),
+        (np.zeros(2, [("a", "f4")]), "cannot be stored; give each field as a feature"),
+        (np.void(b"ab"), "cannot be stored; give bytes"),
+        (10**400, r"feature 'x': 1000\d*\.\.\. does not fit int64"),
     ],
 )
 def test_refused_values_get_advice(value: object, text: str) -> None:

@@ -73,6 +73,65 @@ def test_pyarrow_arrays_keep_nulls(path):
     assert written(path, arrow.array([BIG, 2])) == [BIG, 2]
 
 
+def test_nulls_within_lists_are_refused_not_made_nan(path):
+    pandas, arrow, polars = map(pytest.importorskip, ("pandas", "pyarrow", "polars"))
+    for column in (arrow.array([[BIG, None]]), polars.Series([[BIG, None]])):
+        with pytest.raises(EncodeError, match=r"None inside a list.*\(row 0\)"):
+            written(path, column)
+    for column in (arrow.array([[BIG], [1, 2], None]), polars.Series([[BIG], [1, 2], None])):
+        with tfrio.Writer(path) as writer:
+            writer.write_batch({"x": column})
+        assert [row["x"].tolist() for row in tfrio.read(path) if "x" in row] == [[BIG], [1, 2]]
+    for value in (
+        pandas.array([BIG, None], dtype="Int64"),
+        pandas.Series([True, None], dtype="boolean"),
+        arrow.array([BIG, None]),
+        polars.Series([BIG, None]),
+    ):
+        with tfrio.Writer(path) as writer, pytest.raises(EncodeError, match="None inside a list"):
+            writer.write({"x": value})
+
+
+def test_scalars_of_pyarrow_are_values(path):
+    arrow = pytest.importorskip("pyarrow")
+    with tfrio.Writer(path) as writer:
+        writer.write({"i": arrow.scalar(BIG), "b": arrow.scalar(b"x\0"), "n": arrow.scalar(None)})
+        writer.write({"i": arrow.scalar(None, arrow.int64()), "b": [arrow.scalar("y")]})
+    first, second = tfrio.read(path)
+    assert (first["i"].tolist(), first["b"], second) == ([BIG], b"x\0", {"b": b"y"})
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ({"a": 1}, "a dict is no column; give each of its entries"),
+        ({1, 2}, "a set has no order"),
+        (memoryview(b"abc"), "single value of type memoryview"),
+        (["a", 1], "bytes before, int64 in row 1; convert the values"),
+        ([1, "a"], "int64 before, bytes in row 1"),
+    ],
+)
+def test_what_is_no_column_is_refused(path, column, text):
+    with tfrio.Writer(path) as writer, pytest.raises(EncodeError, match=text):
+        writer.write_batch({"x": column})
+
+
+def test_views_of_numbers_are_columns(path):
+    with tfrio.Writer(path) as writer:
+        writer.write_batch({"x": memoryview(np.arange(4, dtype=np.int16).reshape(2, 2))})
+    assert [row["x"].tolist() for row in tfrio.read(path)] == [[0, 1], [2, 3]]
+
+
+def test_structs_of_polars_are_refused(path):
+    polars = pytest.importorskip("polars")
+    with tfrio.Writer(path) as writer, pytest.raises(EncodeError, match="a dict is no value"):
+        writer.write_batch({"x": polars.Series([{"a": 1}])})
+    frame = polars.DataFrame({"a": [1, 2]})
+    with tfrio.Writer(path) as writer:
+        writer.write_batch({"x": frame})
+    assert [row["x"].tolist() for row in tfrio.read(path)] == [[1], [2]]
+
+
 def test_polars_series_keep_nulls(path):
     polars = pytest.importorskip("polars")
     assert written(path, polars.Series([BIG, None])) == [BIG, None]

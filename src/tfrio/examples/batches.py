@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +17,6 @@ from tfrio.examples.normal import is_objects, kind_of, normal_column
 from tfrio.examples.wire import Target, WireColumn, kindless
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tfrio.examples.encode import RowEncoder
     from tfrio.examples.schema import Feature, Kind, Place
 
@@ -205,8 +205,15 @@ def _check_axes(name: str, column: Any, feature: Feature) -> None:
 
 
 def _length(name: str, column: Any) -> int:
-    """Return the number of rows of a column; refuse what is a single value."""
-    if not isinstance(column, str | bytes | bytearray):
+    """Return the number of rows of a column; refuse what is a single value, or has no order."""
+    if isinstance(column, Mapping | AbstractSet):
+        advice = "a set has no order; give sorted(x)"
+        if isinstance(column, Mapping):
+            advice = "a dict is no column; give each of its entries as a column 'outer/inner'"
+        raise EncodeError(f"column '{name}': {advice}", feature=name)
+    single = isinstance(column, memoryview) and column.format in ("B", "b", "c")
+    single = single and column.ndim == 1  # bytes, as in a row
+    if not single and not isinstance(column, str | bytes | bytearray):
         with contextlib.suppress(TypeError):  # len() of a number, or of an array without axes
             return len(column)
     raise EncodeError(

@@ -25,7 +25,11 @@ _HEADER, _FOOTER = 12, 4
 
 
 def encode_example(
-    row: Mapping[str, Any], *, schema: SchemaLike | None = None, strict: bool = False
+    row: Mapping[str, Any],
+    *,
+    schema: SchemaLike | None = None,
+    strict: bool = False,
+    sort: bool = True,
 ) -> bytes:
     """Encode one row as the payload of a tf.train.Example.
 
@@ -33,14 +37,16 @@ def encode_example(
         row: Value by feature name; None leaves a feature out.
         schema: What the features are; None goes by the values.
         strict: Refuse numbers that float32 changes noticeably.
+        sort: Write features in the order of their names; otherwise in that of the mapping.
 
     Returns:
-        The serialized message; equal rows give equal bytes.
+        The serialized message; equal rows give equal bytes where names are sorted.
 
     Raises:
         EncodeError: A value cannot be stored without changing it.
     """
-    return _payload(RowEncoder(_schema_of(schema), strict=strict).row(row), sequence=False)
+    columns = RowEncoder(_schema_of(schema), strict=strict).row(row)
+    return _payload(columns, sequence=False, sort=sort)
 
 
 def encode_sequence(
@@ -49,27 +55,30 @@ def encode_sequence(
     *,
     schema: SchemaLike | None = None,
     strict: bool = False,
+    sort: bool = True,
 ) -> bytes:
     """Encode the payload of a tf.train.SequenceExample.
 
     Args:
         context: Value by feature name.
-        lists: Steps by feature list; each step is a value or a list of values.
+        lists: Steps by feature list; each step is a value or a list of values, None for one
+            without a kind.
         schema: What the features are; None goes by the values.
         strict: Refuse numbers that float32 changes noticeably.
+        sort: Write features in the order of their names; otherwise in that of the mapping.
 
     Returns:
-        The serialized message; equal rows give equal bytes.
+        The serialized message; equal rows give equal bytes where names are sorted.
 
     Raises:
         EncodeError: A value cannot be stored without changing it.
     """
     encoder = RowEncoder(_schema_of(schema), strict=strict)
-    return _payload(encoder.sequence(context, lists), sequence=True)
+    return _payload(encoder.sequence(context, lists), sequence=True, sort=sort)
 
 
-def _payload(columns: Mapping[Target, WireColumn], *, sequence: bool) -> bytes:
-    data, _ = Encoders().encode(1, columns, sequence=sequence)
+def _payload(columns: Mapping[Target, WireColumn], *, sequence: bool, sort: bool) -> bytes:
+    data, _ = Encoders(sort=sort).encode(1, columns, sequence=sequence)
     return bytes(data[_HEADER:-_FOOTER])
 
 

@@ -5,7 +5,8 @@
     float       float, NumPy floats (float64 rounds to float32)
     bytes       bytes, bytearray, memoryview, str (as UTF-8)
 
-Lists and arrays of these, of any number of axes, in C order. Anything else is refused.
+Lists and arrays of these, of any number of axes, in C order; arrays and scalars of other libraries
+too, where they lack no value. Anything else is refused.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "Stored",
     "as_array",
     "is_missing",
+    "missing_as_none",
     "refuse_masked",
     "store",
 ]
@@ -151,7 +153,8 @@ def store(value: Any, name: str, exactness: Exactness, *, kind: Kind = "unknown"
     if kind == "int64" and found.kind == "float":
         return Stored("int64", _whole_numbers(value, name), found.shape)
     raise EncodeError(
-        f"feature '{name}' is {kind} but a value of kind {found.kind} was given ({_brief(value)})",
+        f"feature '{name}' is {kind} but a value of kind {found.kind} was given "
+        f"({_brief(value)}); convert it, or declare {found.kind}",
         feature=name,
     )
 
@@ -186,13 +189,16 @@ def _natural(value: Any, name: str, exactness: Exactness) -> Stored:
     if isinstance(value, BytesColumn):
         return Stored("bytes", value.tolist(), (len(value),))
     _refuse(value, name)
+    if hasattr(value, "as_py"):  # a scalar of pyarrow
+        return _item(value.as_py(), name, exactness)
+    value = missing_as_none(value)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return _array(as_array(value, name), name, exactness)
     if isinstance(value, Sequence):
         return _sequence(value, name, exactness)
     raise EncodeError(
-        f"feature '{name}': a {type(value).__name__} cannot be stored; give numbers, bytes, str, "
-        "or lists or arrays of these",
+        f"feature '{name}': a value of type {type(value).__name__} cannot be stored; give numbers, "
+        "bytes, str, or lists or arrays of these",
         feature=name,
     )
 
@@ -222,8 +228,50 @@ def as_array(value: Any, name: str) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value says that there is none: None, or ``pandas.NA``."""
-    return value is None or type(value).__name__ == "NAType"
+    """Return whether a value says that there is none: None, ``pandas.NA``, a null of pyarrow."""
+    if value is None:
+        return True
+    name = type(value).__name__
+    return name == "NAType" or (name.endswith("Scalar") and not getattr(value, "is_valid", True))
+
+
+def missing_as_none(column: Any) -> Any:
+    """Return a pandas, pyarrow or polars column that lacks values as a list with None for these.
+
+    Their own way to NumPy makes floats of integers, and NaN of what is missing. NaN in a column of
+    plain floats is a value, as in NumPy.
+
+    Args:
+        column: Any value. Columns of lists or structs are lists in any case: what is missing within
+            them, they do not tell.
+
+    Returns:
+        A list, or the value itself.
+    """
+    if hasattr(column, "null_count"):  # pyarrow has a number, polars a method
+        nulls = column.null_count() if callable(column.null_count) else column.null_count
+        if not isinstance(nulls, int) or not (nulls or _is_nested(column)):
+            return column
+        return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    if not hasattr(column, "isna") or not hasattr(column, "tolist"):
+        return column
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        return column
+    missing = np.asarray(column.isna())
+    values = column.tolist()
+    text = any(isinstance(value, bytes | str) for value in values)
+    if not missing.any() or not (text or not isinstance(dtype, np.dtype)):
+        return column
+    return [None if gone else value for gone, value in zip(missing, values, strict=True)]
+
+
+def _is_nested(column: Any) -> bool:
+    """Return whether a column of pyarrow or polars holds lists or structs."""
+    if hasattr(column, "type"):
+        return bool(getattr(column.type, "num_fields", 0))
+    nested = getattr(column.dtype, "is_nested", None)
+    return bool(nested and nested())
 
 
 def refuse_masked(value: Any, name: str = "") -> None:
@@ -280,7 +328,10 @@ def _array(array: Array, name: str, exactness: Exactness) -> Stored:
         inner = _sequence(array.ravel().tolist(), name, exactness)
         return inner._replace(shape=(*array.shape, *inner.shape[1:]))
     _refuse(array, name)
-    raise EncodeError(f"feature '{name}': dtype {array.dtype} cannot be stored", feature=name)
+    advice = "give each field as a feature of its own" if array.dtype.names else "give bytes"
+    raise EncodeError(
+        f"feature '{name}': dtype {array.dtype} cannot be stored; {advice}", feature=name
+    )
 
 
 def _sequence(values: Sequence[Any], name: str, exactness: Exactness) -> Stored:
@@ -298,7 +349,10 @@ def _sequence(values: Sequence[Any], name: str, exactness: Exactness) -> Stored:
         parts = [store(v, name, exactness, kind="float") for v in values]
         kinds = {"float"}
     if len(kinds) > 1:
-        raise EncodeError(f"feature '{name}' mixes {' and '.join(sorted(kinds))}", feature=name)
+        raise EncodeError(
+            f"feature '{name}' mixes {' and '.join(sorted(kinds))}; convert the values to one kind",
+            feature=name,
+        )
     shapes = {part.shape for part in parts}
     if len(shapes) > 1:
         raise RaggedValueError(
@@ -369,7 +423,7 @@ def _whole_numbers(value: Any, name: str) -> Array:
 
 def _too_large(value: Any, name: str) -> EncodeError:
     return EncodeError(
-        f"feature '{name}': {value} does not fit int64; store as bytes", feature=name
+        f"feature '{name}': {_brief(int(value))} does not fit int64; store as bytes", feature=name
     )
 
 
@@ -403,5 +457,5 @@ def _refuse(value: Any, name: str) -> None:
 
 
 def _brief(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -16,6 +16,7 @@ from tfrio.examples.exact import (
     Stored,
     as_array,
     is_missing,
+    missing_as_none,
     refuse_masked,
     store,
 )
@@ -75,37 +76,15 @@ def normal_column(
         made, _ = normal_column(np.asarray(filled), name, exactness, kind=kind)
         return made, ~np.ma.getmaskarray(column)
     refuse_masked(column, name)
-    column = _missing_as_none(column)
+    column = missing_as_none(column)
+    if isinstance(column, memoryview):  # of several axes it is no sequence of rows
+        column = np.asarray(column)
     if not isinstance(column, Sequence) and hasattr(column, "__array__"):
         column = as_array(column, name)
     if isinstance(column, np.ndarray) and not is_objects(column):
         stored = store(column, name, exactness, kind=kind)
         return _shaped(stored), None
     return _listed(list(column), name, exactness, kind, noted)
-
-
-def _missing_as_none(column: Any) -> Any:
-    """Return a pandas, pyarrow or polars column that lacks values as a list with None for these.
-
-    Their own way to NumPy makes floats of integers, and NaN of what is missing. NaN in a column of
-    plain floats is a value, as in NumPy.
-    """
-    if hasattr(column, "null_count"):  # pyarrow has a number, polars a method
-        nulls = column.null_count() if callable(column.null_count) else column.null_count
-        if not nulls:
-            return column
-        return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
-    if not hasattr(column, "isna") or not hasattr(column, "tolist"):
-        return column
-    dtype = column.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind != "O":
-        return column
-    missing = np.asarray(column.isna())
-    values = column.tolist()
-    text = any(isinstance(value, bytes | str) for value in values)
-    if not missing.any() or not (text or not isinstance(dtype, np.dtype)):
-        return column
-    return [None if gone else value for gone, value in zip(missing, values, strict=True)]
 
 
 def kind_of(column: Any) -> Kind:
@@ -139,7 +118,7 @@ def _listed(
     if any(m is not None and m.kind not in (found, "unknown") for m in made):
         if kind == "unknown" and {m.kind for m in made if m} <= {"int64", "float", "unknown"}:
             return _listed(values, name, exactness, "float", noted)
-        raise EncodeError(f"feature '{name}' mixes kinds from row to row", feature=name)
+        raise _mixed(name, made, found)
     if found == "unknown" and mask is None:
         raise EncodeError(
             f"feature '{name}': empty lists have no kind; give a schema", feature=name
@@ -150,6 +129,18 @@ def _listed(
             if one is not None:
                 noted(row, one.shape)
     return _joined([_known(m, found) for m in made], found), mask
+
+
+def _mixed(name: str, made: list[Stored | None], kind: Kind) -> EncodeError:
+    """Return the error of a column whose rows have several kinds."""
+    row, odd = next(
+        (row, one) for row, one in enumerate(made) if one and one.kind not in (kind, "unknown")
+    )
+    return EncodeError(
+        f"feature '{name}' mixes kinds from row to row: {kind} before, {odd.kind} in row {row}; "
+        "convert the values to one kind",
+        feature=name,
+    )
 
 
 def _item(row: int, value: Any, name: str, exactness: Exactness, kind: Kind) -> Stored | None:
