@@ -41,6 +41,16 @@ def test_only_some_features(cli, shards, tmp_path) -> None:
         assert "ragged" not in arrays
 
 
+def test_bytes_that_were_stored_as_text_are_restored(cli, tmp_path) -> None:
+    jpeg = b"\xff\xd8\xff\xe0" + bytes(range(256))
+    with tfrio.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write({"image": jpeg.decode("latin-1")})
+    assert "looks like UTF-8-encoded JPEG" in cli("head", tmp_path / "a.tfrecord").out
+    done = cli("convert", "--unmangle", "image", tmp_path / "a.tfrecord", tmp_path / "b.tfrecord")
+    assert done.code == 0
+    assert [row["image"] for row in tfrio.read(tmp_path / "b.tfrecord")] == [jpeg]
+
+
 def test_a_level_makes_smaller_files(cli, tmp_path) -> None:
     plain = tmp_path / "plain.tfrecord"
     with tfrio.Writer(plain) as writer:

@@ -21,6 +21,11 @@ __all__ = ["convert_command", "extract_command"]
 )
 @click.option("--level", type=int, help="Level of gzip: 1 (fast) to 9 (small).")
 @click.option("--strict", is_flag=True, help="Refuse numbers that float32 changes noticeably.")
+@click.option(
+    "--unmangle",
+    metavar="NAMES",
+    help="Restore bytes that were stored as text (UTF-8, base64, printed), in these features.",
+)
 @overwrite_option
 @json_option
 def convert_command(
@@ -30,6 +35,7 @@ def convert_command(
     features: str | None,
     level: int | None,
     strict: bool,
+    unmangle: str | None,
     overwrite: bool,
     as_json: bool,
 ) -> None:
@@ -43,6 +49,7 @@ def convert_command(
       tfrio convert 'shards/*.gz' all.parquet
       tfrio convert all.parquet again.tfrecord.gz
       tfrio convert plain.tfrecord packed.tfrecord.gz --level 9
+      tfrio convert --unmangle image/encoded spoiled.tfrecord restored.tfrecord
     """
     from tfrio.compression import DEFAULT_LEVEL
     from tfrio.storage import is_stream
@@ -55,6 +62,7 @@ def convert_command(
             features=names(features),
             level=DEFAULT_LEVEL if level is None else level,
             strict=strict,
+            unmangle=names(unmangle) or (),
             overwrite=overwrite,
             progress=update,
         )

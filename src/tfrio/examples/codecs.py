@@ -138,11 +138,12 @@ def _inflate(value: bytes, feature: Feature, shape: tuple[int, ...] | None) -> b
 def _decode_image(value: bytes, shape: tuple[int, ...] | None) -> Array:
     pillow = require("PIL.Image", extra="view")
     if (found := mangled_text(value)) is not None:
-        way = "its bytes are lost" if "damaged" in found else "unmangle in tfrio.examples.images"
-        raise DecodeError(
-            f"looks like {found}: the file was written through a text type; "
-            + (f"{way}, write it again" if "damaged" in found else f"{way} restores it")
+        remedy = (
+            "its bytes are lost, write it again"
+            if "damaged" in found
+            else "`tfrio convert --unmangle` restores it, as tfrio.examples.images.unmangle does"
         )
+        raise DecodeError(f"looks like {found}: the file was written through a text type; {remedy}")
     try:
         with pillow.open(io.BytesIO(value)) as image:
             array: Array = np.array(_with_channels(image, shape))

@@ -22,6 +22,7 @@ from tfrio.records.shards import expand
 from tfrio.records.writer import RecordWriter
 from tfrio.tables.archive import archive_batches, archive_schema, write_archive
 from tfrio.tables.arrow import arrow_schema, look_through, record_batches, rows_per_batch
+from tfrio.tables.restore import restore
 from tfrio.tables.sinks import FORMATS, open_sink
 from tfrio.tables.sources import ARROW, PARQUET, open_ipc, open_parquet
 from tfrio.types import path_text
@@ -75,6 +76,7 @@ def convert(
     batch_size: int | None = None,
     level: int = DEFAULT_LEVEL,
     strict: bool = False,
+    unmangle: Sequence[str] = (),
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ConvertReport:
@@ -90,6 +92,8 @@ def convert(
         batch_size: Rows at a time; by default what fits in 64 MiB.
         level: Compression level of gzip: 1 (fast) to 9 (small).
         strict: Refuse numbers that float32 changes noticeably, instead of warning once.
+        unmangle: Features whose bytes were stored as text, and are restored; from TFRecord to
+            TFRecord (see ``tfrio.examples.images.unmangle``).
         overwrite: Allow ``out`` to exist.
         progress: Called with records done and in all; 0 in all where that is not known.
 
@@ -98,6 +102,7 @@ def convert(
 
     Raises:
         UsageError: Both files are tables, or a feature does not exist.
+        DecodeError: A value to restore did not go through a text type.
         FeatureKindError: A feature has two kinds.
         EncodeError: A value has no place in a TFRecord.
         FileExistsError: ``out`` exists and ``overwrite`` is not set.
@@ -114,7 +119,12 @@ def convert(
     if given == made:
         if features is not None:
             raise UsageError("features= needs Parquet, Arrow or .npz on one side")
-        rows = _recompress(source, target, level, told)
+        if unmangle:
+            rows = restore(expand(source), target, unmangle, level=level, told=told)
+        else:
+            rows = _recompress(source, target, level, told)
+    elif unmangle:
+        raise UsageError("unmangle= is for TFRecord on both sides")
     elif given == "records":
         rows = _from_records(source, target, made, features, batch_size, told)
     else:
