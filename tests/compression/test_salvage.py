@@ -153,8 +153,12 @@ def test_a_burst_anywhere_brings_up_no_wrong_record(
     found = [event for event in events if isinstance(event, bytes)]
     remaining = iter(case.payloads)
     assert all(payload in remaining for payload in found), "in order, each at most once"
-    before = case.first[case.block_of(begin)]
+    last = min(begin + len(junk), len(case.data)) - 1
+    before, behind = case.first[case.block_of(begin)], case.first[case.block_of(last) + 1]
     assert found[:before] == case.payloads[:before]
+    headers = sum(begin < at + HEADER_SIZE and last >= at for at in case.stored[:-1])
+    if headers < 2 and last < case.stored[-2]:
+        assert found[len(found) - len(case.payloads) + behind :] == case.payloads[behind:]
 
 
 @pytest.mark.parametrize("kind", ["words", "noise", "alike"])

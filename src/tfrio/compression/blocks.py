@@ -120,6 +120,12 @@ def _behind_text(data: bytes, at: int) -> int:
     return end + 1 if end >= 0 else len(data) + 1
 
 
+def claimed_sizes(header: bytes) -> tuple[int, int]:
+    """Return the uncompressed bytes and the records that a block's damaged header claims."""
+    _, usize, records = _SIZES.unpack_from(header, HEADER_SIZE - 2 - _SIZES.size)
+    return usize, records
+
+
 def member_at(data: bytes) -> Member | None:
     """Return the sizes of the member at the start of ``data``, None when it does not tell them."""
     try:

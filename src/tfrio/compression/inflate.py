@@ -130,29 +130,42 @@ class Inflater:
         self.ends: tuple[int, int] | None = None
         self._stream: igzip_lib.IgzipDecompressor | None = None
         self._broken: CompressedDataError | None = None
-        self._start = self._first = self._last_fed = 0
+        #: Where the member at hand begins in the file.
+        self.start = 0
+        self._first = self._last_fed = 0
         self._length = 0
         self._feed = _FIRST_FEED
 
-    def error(self, code: str, text: str, *, offset: int | None = None) -> CompressedDataError:
-        """Build the one error for damaged compressed data."""
+    def error(
+        self, code: str, text: str, *, offset: int | None = None, lost: Member | None = None
+    ) -> CompressedDataError:
+        """Build the one error for damaged compressed data.
+
+        Args:
+            code: What kind of damage it is.
+            text: The sentence, without the file's name.
+            offset: Where, if not at the next byte.
+            lost: Sizes of what is missing before the next byte, where reading can go on there.
+        """
         name = self.input.reader.name
         at = self.input.offset if offset is None else offset
         error = CompressedDataError(
             f"{name}: {text}", path=name, offset=at, field=self.kind, code=code
         )
         error.ends = self.ends
+        if lost is not None:
+            error.expected, error.got, error.resumable = lost.usize, lost.records, True
         return error
 
     def where(self) -> str:
         """Say which member this is."""
         if self.kind == "zlib":
             return "the zlib stream"
-        return f"gzip member {self._number}, which begins at byte {self._start}"
+        return f"gzip member {self._number}, which begins at byte {self.start}"
 
     def header(self) -> Header | None:
         """Read the header of the next member; None at the end of the data."""
-        self._start = self.input.offset
+        self.start = self.input.offset
         head = self.input.peek(HEAD_BYTES)
         if not head:
             return None
@@ -179,7 +192,7 @@ class Inflater:
         after = f"after {self.members} whole {self.kind} member{'s' if self.members != 1 else ''}"
         return self.error(
             "tail",
-            f"{what} {after} at compressed byte {self._start}: a padded, joined or overwritten "
+            f"{what} {after} at compressed byte {self.start}: a padded, joined or overwritten "
             "file? What lies before them is whole",
         )
 
@@ -189,6 +202,11 @@ class Inflater:
             f"{self.kind} data cut at compressed byte {self.input.offset} in {self.where()}: "
             "the file was not written or copied to its end",
         )
+
+    def enter(self, start: int) -> None:
+        """Go on with the member at an offset of the file, whatever became of the one at hand."""
+        self.input = self.input.again(start)
+        self._stream = self._broken = self.ends = None
 
     def begin(self, header: Header) -> None:
         """Start to inflate the member whose header was read."""

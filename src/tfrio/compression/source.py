@@ -6,13 +6,16 @@ import os
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tfrio import _core
+from tfrio.compression.ahead import Ahead
 from tfrio.compression.blocks import TRAILER_SIZE
 from tfrio.compression.detect import HEAD_BYTES, Compression, check_choice, resolve
 from tfrio.compression.inflate import Inflater, Input, Piece, block_parts
+from tfrio.compression.resync import lost_block, next_block
 from tfrio.errors import CompressedDataError, FileCutError, UsageError
 from tfrio.storage import FORKED, at_fork, open_read, read_full
 from tfrio.types import whole_number
@@ -189,42 +192,6 @@ class PlainSource:
         self._reader.close()
 
 
-class _Ahead:
-    """A queue bounded by the bytes in it; at least one item always fits."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._items: deque[tuple[_Item, int]] = deque()
-        self._bytes = 0
-        self._changed = threading.Condition()
-        self.stopped = False
-
-    def put(self, item: _Item, weight: int) -> None:
-        """Add an item, waiting for room."""
-        with self._changed:
-            while self._items and self._bytes + weight > self._limit and not self.stopped:
-                self._changed.wait()
-            self._items.append((item, weight))
-            self._bytes += weight
-            self._changed.notify_all()
-
-    def get(self) -> _Item:
-        """Take the oldest item, waiting for one."""
-        with self._changed:
-            while not self._items:
-                self._changed.wait()
-            item, weight = self._items.popleft()
-            self._bytes -= weight
-            self._changed.notify_all()
-            return item
-
-    def stop(self) -> None:
-        """Let a waiting producer go."""
-        with self._changed:
-            self.stopped = True
-            self._changed.notify_all()
-
-
 class InflateSource:
     """The uncompressed bytes of a gzip or zlib file.
 
@@ -255,7 +222,7 @@ class InflateSource:
         self.blocks: list[Member] | None = []
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
-        self._ahead = _Ahead(_AHEAD)
+        self._ahead: Ahead[_Item] = Ahead(_AHEAD)
         self._forked = self._long = False
 
     @property
@@ -364,7 +331,7 @@ class InflateSource:
         """Return the next piece, perhaps still inflating, and its size; None at the end."""
         inflater = self._inflater
         if inflater.between_members:
-            header = inflater.header()
+            header = self._header()
             if header is None:
                 return None, 0
             member = self._whole_member(header)
@@ -373,8 +340,50 @@ class InflateSource:
             inflater.begin(header)
             inflater.ends = self._ends(header.member)
             self.blocks = None
-        piece = inflater.piece()
+        try:
+            piece = inflater.piece()
+        except CompressedDataError as error:
+            raise self._resumable(error) from None
         return piece or None, len(piece)
+
+    def _header(self) -> Header | None:
+        """Read the header of the next member, of a later block where it is damaged."""
+        while True:
+            try:
+                return self._inflater.header()
+            except CompressedDataError as error:
+                wrong = self._step_over(error)
+            if wrong is not None:
+                raise wrong
+
+    def _step_over(self, error: CompressedDataError) -> CompressedDataError | None:
+        """Move on to the next block where there is one, and say what is missing before it."""
+        blocks, at = self.blocks, self._inflater.start
+        if blocks is None:
+            return self._resumable(error)
+        before = at - (blocks[-1].csize if blocks else 0)
+        found = self._move_on(before)
+        if found is None:
+            return error
+        if found < at:  # the block before lost bytes, which its own checksum tells
+            blocks[-1] = replace(blocks[-1], csize=found - before)
+            return None
+        lost = lost_block(self._reader, at, found)
+        blocks.append(lost.member)
+        return self._inflater.error("data", lost.text, offset=at, lost=lost.member)
+
+    def _resumable(self, error: CompressedDataError) -> CompressedDataError:
+        """Move on from a damaged member to the next block, where there is one."""
+        if not error.resumable:
+            error.resumable = self._move_on(self._inflater.start) is not None
+        return error
+
+    def _move_on(self, begin: int) -> int | None:
+        """Continue with the first block behind an offset of a local file, and return its own."""
+        found = next_block(self._reader, begin + 1) if self._reader.exact else None
+        if found is not None:
+            self._inflater.enter(found)
+        return found
 
     def _whole_member(self, header: Header) -> bytes | memoryview:
         """Return the next member if it told its size and is small enough to be held."""

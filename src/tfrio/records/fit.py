@@ -86,7 +86,7 @@ def _wrong_block(path: PathLike, blocks: Blocks, partial: bool) -> int | None:
             told = member_at(reader.read_at(begin, _MEMBER_HEAD))
             want = sizes[:, number].tolist()
             found = [0, 0, 0] if told is None else [told.csize, told.usize, told.records]
-            fewer = partial and want[2] < found[2]
-            if found[:2] != want[:2] or (want[2] != found[2] and not fewer):
+            damaged = partial and want[2] < max(found[2], 1)
+            if found != want and not damaged:
                 return begin
     return None
