@@ -40,6 +40,19 @@ def test_features_are_told_with_kinds_lengths_and_presence(tmp_path: Path) -> No
     json.dumps(report.to_dict(), default=lambda value: value.__slots__)
 
 
+def test_axes_that_were_noted_are_told(tmp_path: Path) -> None:
+    rows = [{"x": np.ones((2, 3)), "free": np.ones((n, 2)), "n": n} for n in (1, 2)]
+    paths = [write(tmp_path / name, rows) for name in ("a.tfrecord", "b.tfrecord")]
+    found = {f.name: f.shape for f in info(paths).features}
+    assert found == {"x": (2, 3), "free": (-1, 2), "n": None}
+    (tmp_path / "b.tfrecord.schema.json").unlink()
+    assert {f.shape for f in info(paths).features} == {None}
+    (tmp_path / "b.tfrecord.schema.json").write_text("{")
+    (note,) = info(paths).notes
+    assert "b.tfrecord.schema.json" in note
+    assert "remove the file to go on without" in note
+
+
 def test_kinds_that_disagree_are_both_told(tmp_path: Path) -> None:
     write(tmp_path / "a.tfrecord", [{"x": [1]}])
     write(tmp_path / "b.tfrecord", [{"x": [1.5]}])

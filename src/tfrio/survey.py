@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from tfrio import _core
+from tfrio.errors import SchemaError
 from tfrio.examples.check import SchemaCheck, misfits
 from tfrio.examples.layout import shown_name
 from tfrio.examples.observe import Observation, Seen
 from tfrio.examples.schema import Schema
+from tfrio.examples.sidecar import load_sidecar
+from tfrio.examples.told import noted_schema, shape_only
 from tfrio.geo.fills import exports_beside
 from tfrio.geo.grid import kernel_candidates
 from tfrio.geo.manifest import read_manifest
@@ -17,9 +20,10 @@ from tfrio.geo.mixer import read_mixer
 from tfrio.records.verify import VerifyReport, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tfrio.examples.schema import SchemaLike
+    from tfrio.examples.schema import Place, SchemaLike
+    from tfrio.examples.sidecar import Noted
     from tfrio.geo.naming import ExportNames
     from tfrio.types import XY, PathsLike
 
@@ -42,6 +46,8 @@ class FeatureInfo:
         empty: Records (or steps) that have it without any value.
         lengths: Fewest and most values in a record (or step).
         steps: Fewest and most steps of a feature list.
+        shape: Axes of each value (or step) that the writer noted beside the files, -1 for one that
+            differs; None where it noted none, or files do not agree.
     """
 
     name: str
@@ -52,6 +58,7 @@ class FeatureInfo:
     empty: int
     lengths: tuple[int, int] | None
     steps: tuple[int, int] | None
+    shape: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +179,21 @@ def info(
     content: Content = found[0].content if found else "empty"
     seen = Observation()
     notes: list[str] = []
-    for look_at in found if content != "other" else ():
-        seen.join(look_at.seen)
-        notes += look_at.notes
+    noted: list[tuple[Noted | None, set[tuple[str, Place]]]] = []
+    for path in readable if content != "other" else ():
+        if path in looks:
+            noted.append((_sidecar(path, notes), set(looks[path].seen.features)))
+            seen.join(looks[path].seen)
+            notes += looks[path].notes
+    shapes = _shapes(seen, noted)
     return InfoReport(
         content=content,
         checks=checks,
         sampled=seen.records,
-        features=tuple(_feature(one, seen.records) for one in seen.features.values()),
+        features=tuple(
+            replace(_feature(one, seen.records), shape=shapes.get(key))
+            for key, one in seen.features.items()
+        ),
         exports=tuple(_exports(readable, seen)),
         notes=(*map(_odd_name, filter(_is_odd, seen.features.values())), *notes),
         schema=None if wanted is None else misfits(seen, wanted),
@@ -233,6 +247,32 @@ def _feature(seen: Seen, records: int) -> FeatureInfo:
         lengths=seen.lengths,
         steps=seen.steps,
     )
+
+
+def _sidecar(path: str, notes: list[str]) -> Noted | None:
+    """Return what is noted beside a file; damage becomes a note."""
+    try:
+        return load_sidecar(path)
+    except SchemaError as error:
+        notes.append(f"{error.message}: records without a schema cannot be read beside it")
+        return None
+
+
+def _shapes(
+    seen: Observation, noted: Sequence[tuple[Noted | None, set[tuple[str, Place]]]]
+) -> dict[tuple[str, Place], tuple[int, ...]]:
+    """Return the axes that hold for all files which have a feature, by its name and place."""
+    if not any(found for found, _ in noted) or any(seen.conflicts()):
+        return {}
+    told = noted_schema(seen.schema(fixed=False), seen, noted)
+    shapes: dict[tuple[str, Place], tuple[int, ...]] = {}
+    for key, name in seen.keys().items():
+        axes = (
+            tuple(d for d in told[name].shape or () if isinstance(d, int)) if name in told else ()
+        )
+        if len(axes) > 1 and shape_only(told[name]):
+            shapes[key] = axes
+    return shapes
 
 
 def _exports(paths: list[str], seen: Observation) -> Iterator[ExportInfo]:

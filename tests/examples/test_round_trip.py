@@ -8,13 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.core.payloads import protobuf_classes
 from tests.examples.helpers import KINDLESS, Empty, example, payloads, put, sequence
 from tfrio.examples.arrow import from_arrow, to_arrow
 from tfrio.examples.decode import read, read_batches
+from tfrio.examples.infer import infer_schema
 from tfrio.examples.opened import open as tfrio_open
+from tfrio.examples.schema import Schema
 from tfrio.examples.writer import Writer
 
 VALUES: dict[str, list[Any]] = {
@@ -118,3 +121,58 @@ def test_nothing_changes_on_the_way(
         way(path, writer)
     made = [content(payload, lists=lists) for payload in payloads(tmp_path / "out")]
     assert made == [content(payload, lists=lists) for payload in given]
+
+
+def as_protobuf(value: Any) -> Any:
+    """Return the value of a row with a schema as ``content`` shows it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return repr(np.atleast_1d(value).tolist())
+    return None if value is None else repr([value] if isinstance(value, bytes) else value)
+
+
+@pytest.mark.filterwarnings("ignore::tfrio.errors.TfrioWarning")
+@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize("scalars", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_schema_learned_reads_and_writes_them(
+    tmp_path: Path, seed: int, scalars: bool, lists: bool
+) -> None:
+    given = records(random.Random(seed), lists=lists)
+    path = put(tmp_path / "in", *given)
+    wanted = [content(payload, lists=lists) for payload in given]
+    schema = infer_schema(path, scalars=scalars)
+    for row, (context, steps) in zip(read(path, schema=schema), wanted, strict=True):
+        for key, feature in schema.items():
+            name, value = feature.stored_as(key), row[key]
+            if feature.place == "context":
+                assert as_protobuf(value) == (context[name][1] if name in context else None)
+            elif value is not None:
+                told = [None if step is None else step[1] for step in steps[name]]
+                assert [as_protobuf(step) for step in value] == told
+            else:
+                assert name not in steps
+    for way in (by_rows_of(schema), by_batches_of(schema)):
+        with Writer(tmp_path / "out", schema=schema, sequence=lists) as writer:
+            way(path, writer)
+        made = [content(payload, lists=lists) for payload in payloads(tmp_path / "out")]
+        assert made == wanted
+
+
+def by_rows_of(schema: Schema) -> Callable[[str, Writer], None]:
+    """Return a way to copy over rows that a schema describes."""
+
+    def copy(path: str, writer: Writer) -> None:
+        for row in read(path, schema=schema):
+            writer.write(row)
+
+    return copy
+
+
+def by_batches_of(schema: Schema) -> Callable[[str, Writer], None]:
+    """Return a way to copy over batches that a schema describes."""
+
+    def copy(path: str, writer: Writer) -> None:
+        for batch in read_batches(path, 2, schema=schema):
+            writer.write_batch(batch)
+
+    return copy

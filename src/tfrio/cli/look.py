@@ -118,6 +118,9 @@ def _lengths(feature: FeatureInfo) -> str:
     if feature.lengths is None:
         return "none"
     text = _span(feature.lengths)
+    if feature.shape is not None:
+        axes = ("any" if axis < 0 else f"{axis:,}" for axis in feature.shape)
+        text = f"{text} ({' x '.join(axes)})"
     return f"{text}, steps {_span(feature.steps)}" if feature.steps else text
 
 

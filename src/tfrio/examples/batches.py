@@ -126,7 +126,9 @@ class BatchEncoder:
             return self._split(name, column, wire, feature.row_lengths)
         nested = isinstance(column, Ragged) and isinstance(column.values, Ragged)
         as_list = feature.place == "list" if feature else nested and self._rows.sequence_only
-        if as_list and feature is None and (not _length_of(column) or kind_of(column) == "unknown"):
+        learned = feature is None or feature.kind == "unknown"
+        learned = learned and as_list and isinstance(column, Ragged)
+        if learned and (not _length_of(column) or kind_of(column) == "unknown"):
             kind = self._rows.kinds.get((wire, "list"), "unknown")  # no values decide none
             return [(Target(wire, kind, "list"), _no_values(column, kind))]
         if as_list:
