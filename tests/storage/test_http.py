@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,3 +147,22 @@ def test_an_empty_file_has_no_part_to_ask_for(ranged: str, tmp_path: Path) -> No
 def test_what_is_not_there_is_told_with_its_url(web: str) -> None:
     with pytest.raises(FileNotFoundError, match=f"{web}/nope: no such"):
         tfrio.count(f"{web}/nope")
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz"])
+def test_records_in_any_order_cost_a_request_for_many(
+    ranged: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with tfrio.Writer(tmp_path / name) as writer:
+        for k in range(5_000):
+            writer.write({"id": k, "v": random.Random(k).randbytes(200)})
+    numbers = random.Random(0).sample(range(5_000), 500)
+    rows = tfrio.open(f"{ranged}/{name}")
+    Ranged.asked.clear()
+    assert [int(row["id"][0]) for row in rows[numbers]] == numbers
+    assert len(Ranged.asked) <= 6
+    Ranged.asked.clear()
+    data = tfrio.ArrayDataset(f"{ranged}/{name}", batch_size=10, shuffle=True, seed=1)
+    assert sum(batch.rows for batch in data) == 5_000
+    assert len(Ranged.asked) <= 20
