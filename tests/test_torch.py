@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import json
 import shutil
 from pathlib import Path
 
@@ -303,6 +304,42 @@ def test_single_patches_for_a_data_loader_to_put_together(scene, tmp_path):
     found = by_index(DataLoader(data, batch_size=3, num_workers=2))
     assert sorted(found) == sorted(wanted)
     assert torch.equal(found[7]["image"], wanted[7]["image"])
+
+
+def cut(shard: Path) -> None:
+    """Cut a shard within its last record, as a copy that was broken off."""
+    payloads = list(tfrio.read_records(shard))
+    with tfrio.RecordWriter(shard, compression="none") as writer:
+        for payload in payloads:
+            writer.write(payload)
+    data = shard.read_bytes()
+    shard.write_bytes(data[: len(data) - len(payloads[-1]) // 2])
+
+
+@pytest.mark.filterwarnings("ignore:.*left out 1 damaged")
+@pytest.mark.parametrize("manifest", [True, False])
+def test_patches_behind_damage_keep_their_places_or_have_none(scene, tmp_path, manifest):
+    prefix = export(scene, tmp_path, max_file_size=2100)
+    first, second, *_ = sorted((tmp_path / "export").glob("*.tfrecord.gz"))
+    counts = [tfrio.count(shard).records for shard in (first, second)]
+    cut(second)
+    lost = sum(counts) - 1
+    options = {"kernel": KERNEL, "errors": "skip", "index": "memory"}
+    if manifest:
+        told = json.loads(Path(f"{prefix}-manifest.json").read_text())
+        told["shards"][1]["size"] = second.stat().st_size  # else it is refused as another shard
+        Path(f"{prefix}-manifest.json").write_text(json.dumps(told))
+        assert sorted(by_index(PatchDataset(prefix, **options))) == sorted({*range(16)} - {lost})
+        return
+    Path(f"{prefix}-manifest.json").unlink()
+    with pytest.warns(TfrioWarning, match="hold 15 records, its mixer says 16: damage hides which"):
+        batches = list(PatchDataset(prefix, **options))
+    assert {int(index) for batch in batches for index in batch["index"]} == {-1}
+    with pytest.warns(TfrioWarning, match="payload cut.*index, row and col of its patches are -1"):
+        PatchDataset(prefix, partial=True, **options)
+    second.unlink()
+    kept = {*range(16)} - {*range(counts[0], sum(counts))}
+    assert sorted(by_index(PatchDataset(prefix, partial=True, **options))) == sorted(kept)
 
 
 def test_a_lost_last_shard_is_found_by_the_mixers_count(scene, tmp_path):

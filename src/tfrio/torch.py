@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.errors import GeoError, UsageError, require, warn_user
+from tfrio.errors import CorruptRecordError, GeoError, UsageError, require, warn_user
 
 require("torch", extra="torch")
 
@@ -233,13 +233,13 @@ def _partly_known(
     layout: PatchLayout, files: Sequence[PredictionFile], index: Index
 ) -> PatchLayout:
     """Tell which patches the shards hold that are here, from their numbers and counts."""
-    counts = [RecordFile(file.path, index=index).count for file in files]
     total = layout.total or 0
-    if sum(counts) == total:
-        return layout
     try:
+        counts = [RecordFile(file.path, index=index).count for file in files]
+        if sum(counts) == total:
+            return layout
         first = first_records([file.number for file in files], counts, total, name=files[0].path)
-    except GeoError as error:
+    except (GeoError, CorruptRecordError) as error:
         reason = str(error).split(". ", maxsplit=1)[0]
         warn_user(f"{reason}. So index, row and col of its patches are -1, transform is NaN")
         return replace(layout, total=None, placed=False)

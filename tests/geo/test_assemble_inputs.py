@@ -80,6 +80,29 @@ def test_right_predictions_pass(exported: Path, tmp_path: Path) -> None:
     assert report.patches == 12
 
 
+@pytest.mark.parametrize("record", [0, 11])
+def test_damaged_inputs_are_compared_up_to_the_damage(
+    exported: Path, tmp_path: Path, record: int
+) -> None:
+    shard = exported.with_name("a-00000.tfrecord.gz")
+    payloads = list(tfrio.read_records(shard))
+    shard.unlink()
+    with tfrio.RecordWriter(shard, compression="none") as writer:
+        for payload in payloads:
+            writer.write(payload)
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 12 * record + 40] ^= 1
+    shard.write_bytes(data)
+    right = predictions(tmp_path / "p.tfrecord", transposed=False)
+    assert import_image(right, tmp_path / "m.tif", mixer=exported).patches == 12
+    turned = predictions(tmp_path / "t.tfrecord", transposed=True)
+    if record:  # enough is known to tell
+        with pytest.raises(GeoError, match="transposed"):
+            import_image(turned, tmp_path / "n.tif", mixer=exported)
+    else:
+        import_image(turned, tmp_path / "n.tif", mixer=exported)
+
+
 def test_scores_and_records_in_any_order(exported: Path, tmp_path: Path) -> None:
     scene = scenes(1, 48, 60)[0].astype(np.float32)
     scores = np.stack([scene[0], -scene[0]])

@@ -5,7 +5,7 @@ Imports torch; only ``tfrio.torch`` and what it loads may import this module.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -372,9 +372,12 @@ class PatchDataset(TFRecordDataset):
         if known is None:
             files = zip(opened.paths, opened.sources.files, strict=True)
             counts = {path: file.count for path, file in files}
+            held = [sum(counts[path] for path in layout.paths) for layout in self._layouts]
             if self._policy.mode == "raise":
-                for layout in self._layouts:
-                    layout.check_total(sum(counts[path] for path in layout.paths))
+                for layout, records in zip(self._layouts, held, strict=True):
+                    layout.check_total(records)
+            else:
+                self._layouts = list(map(_certain, self._layouts, held))
             self._places = _Places.of(self._layouts, opened.paths, counts)
         return opened
 
@@ -400,6 +403,20 @@ class PatchDataset(TFRecordDataset):
                 self._nans.said = True
                 warn_user(self._nans.text)
             yield item
+
+
+def _certain(layout: PatchLayout, held: int) -> PatchLayout:
+    """Return a layout that places no patch where damage hides how many records a shard had."""
+    known = layout.first is not None or layout.index_feature or not layout.placed
+    if known or layout.total is None or held == layout.total:
+        return layout
+    warn_user(
+        f"{layout.paths[0]}: the shards of this export hold {held} records, its mixer says "
+        f"{layout.total}: damage hides which patches are lost, so index, row and col are -1, "
+        "transform is NaN. Move the damaged shard away and pass partial=True to have those of the "
+        "others in their places"
+    )
+    return replace(layout, placed=False)
 
 
 def _label_dtype(label: BandLayout | None, asked: str | None) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import GeoError, warn_user
+from tfrio.errors import CorruptRecordError, GeoError, warn_user
 from tfrio.examples.decode import read
 from tfrio.geo.assemble_check import score_order, score_orientations, tells_nothing
 from tfrio.geo.assemble_files import list_shards
@@ -19,7 +20,7 @@ from tfrio.records.names import base_name
 from tfrio.types import XY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -151,7 +152,7 @@ def _input_patches(files: Sequence[str], target: Target) -> dict[int, NDArray[An
     runs = _runs(files, target)
     for paths, first, count in runs:
         left = _VALUES // len(runs)
-        rows = itertools.islice(read(paths), count)
+        rows = itertools.islice(_whole_rows(paths), count)
         for index, row in zip(target.written[first:], rows, strict=False):
             bands = [band for name, value in row.items() for band in _bands(name, value, target)]
             if bands:
@@ -160,6 +161,15 @@ def _input_patches(files: Sequence[str], target: Target) -> dict[int, NDArray[An
             if left < 0:
                 break
     return found
+
+
+def _whole_rows(paths: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield rows up to the first damage: behind it, which patch a row is cannot be told.
+
+    The inputs are only compared with, so their damage is no error here.
+    """
+    with contextlib.suppress(CorruptRecordError):
+        yield from read(paths)
 
 
 def _runs(files: Sequence[str], target: Target) -> list[tuple[list[str], int, int]]:
