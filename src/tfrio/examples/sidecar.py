@@ -19,14 +19,17 @@ from tfrio.errors import SchemaError
 from tfrio.examples.axes import RowAxes
 from tfrio.examples.schema import Feature, Schema
 from tfrio.examples.schema_json import schema_from_json, schema_to_json
+from tfrio.examples.told import Told, shape_only
 from tfrio.records.counting import count
 from tfrio.storage import atomic_write, is_regular, is_remote, local_path, open_read, size_of
 from tfrio.types import path_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfrio.examples.encode import RowEncoder
 
-__all__ = ["SUFFIX", "Noted", "load_sidecar", "noted", "save_sidecar"]
+__all__ = ["SUFFIX", "Noted", "carry_sidecars", "load_sidecar", "noted", "save_sidecar"]
 
 SUFFIX = ".schema.json"
 
@@ -84,19 +87,19 @@ def noted(rows: RowEncoder) -> Noted:
     return Noted(Schema(dict(features)), apart, tuple(lost), flat)
 
 
-def save_sidecar(path: str, found: Noted, *, added: int | None = None) -> None:
+def save_sidecar(
+    path: str, found: Noted, *, added: int | None = None, before: Noted | None = None
+) -> None:
     """Write the sidecar of a complete data file, or remove one that says nothing.
 
     Args:
         path: The data file.
         found: What to note.
-        added: How many records were appended to the file, whose earlier ones an existing sidecar
-            tells of; None where all are new.
+        added: How many records were appended to the file; None where all are new.
+        before: What was noted of the records before these.
     """
-    if added is not None:
-        before = _parsed(path)
-        if before is not None or found:
-            found = _joined(before[1] if before else Noted(Schema(), {}), found, path, added)
+    if added is not None and (before or found):
+        found = _joined(before or Noted(Schema(), {}), found, path, added)
     if not found:
         if not is_remote(path):
             local_path(path + SUFFIX).unlink(missing_ok=True)
@@ -130,6 +133,34 @@ def load_sidecar(path: object) -> Noted | None:
         return None
     schema = Schema({name: replace(f, required=False) for name, f in found[1].schema.items()})
     return found[1]._replace(schema=schema)
+
+
+def carry_sidecars(parts: Sequence[tuple[str, int]], target: str) -> None:
+    """Note beside a file what the files noted that its records were copied from.
+
+    Args:
+        parts: Those files and the number of their records, in the order copied.
+        target: The complete new file.
+    """
+    told = Told()
+    noted = [(load_sidecar(path), records) for path, records in parts if records]
+    for number, (found, _) in enumerate(noted):
+        told.add(str(number), found)
+    rows: dict[str, RowAxes] = {}
+    for name, place in told.apart().items():
+        if place == "list" or not all(_axes_only(found, name) for found, _ in noted):
+            continue
+        rows[name], first = RowAxes(), 0
+        for found, records in noted:
+            if found is not None:
+                _copy(found, name, rows[name], first, records)
+            first += records
+    save_sidecar(target, Noted(Schema(dict(told.agreed())), rows))
+
+
+def _axes_only(noted: Noted | None, name: str) -> bool:
+    """Return whether a file notes no more than axes of a feature."""
+    return noted is None or name in noted.rows or shape_only(noted.schema.get(name))
 
 
 def _may_have_one(path: object) -> bool:

@@ -13,7 +13,7 @@ from tfrio.examples.encode import RowEncoder
 from tfrio.examples.infer import Utf8
 from tfrio.examples.pending import PendingRows
 from tfrio.examples.schema import Schema
-from tfrio.examples.sidecar import noted, save_sidecar
+from tfrio.examples.sidecar import load_sidecar, noted, save_sidecar
 from tfrio.examples.wire import Encoders, Target, WireColumn, check_values, pieces
 from tfrio.records.writer import Mode, RecordWriter
 from tfrio.storage import is_remote, is_stream
@@ -100,7 +100,9 @@ class Writer(Closing):
         self._encoders = Encoders(sort=sort)
         named = isinstance(path, str | bytes | os.PathLike)
         self._sidecar = path_text(path) if sidecar and named else None
+        # Believed only while the file is as it was noted for, so before anything is appended.
         self._joined = mode == "a"
+        self._before = load_sidecar(self._sidecar) if self._sidecar and self._joined else None
         self._out = RecordWriter(
             path,
             mode=mode,
@@ -246,7 +248,8 @@ class Writer(Closing):
         """Note beside the complete file what its records do not tell."""
         found = noted(self._rows)
         try:
-            save_sidecar(path, found, added=self._out.records if self._joined else None)
+            added = self._out.records if self._joined else None
+            save_sidecar(path, found, added=added, before=self._before)
         except OSError as error:
             if not is_remote(path):
                 raise
