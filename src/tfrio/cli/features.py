@@ -89,6 +89,8 @@ def _tell_stats(found: Statistics) -> None:
     for row in rows:
         table.add_row(*row)
     out.print(table)
+    if any("bytes" in feature.kinds for feature in found.features.values()):
+        out.print("of bytes: min to std of their lengths", style="dim")
 
 
 def _tell_fills(found: Statistics, fills: list[ExportFill], *, left_out: bool) -> None:

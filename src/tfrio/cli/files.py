@@ -16,11 +16,13 @@ from tfrio.cli.output import (
     progress,
 )
 from tfrio.cli.params import not_standard_output, overwrite_option, readable
+from tfrio.errors import GeoError, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfrio.records.index import RecordIndex
+    from tfrio.records.repair import RepairReport
     from tfrio.records.reshard import CopyReport
 
 __all__ = [
@@ -159,7 +161,8 @@ def repair_command(
     """Write every whole record of the damaged file PATH to the new file OUT.
 
     PATH is never touched, unless OUT is PATH itself and --overwrite is given. What was dropped is
-    told, with its place. Leaves with 1, and without OUT, where no record could be kept.
+    told, with its place; of a shard of an image export also which patches are lost. Leaves with
+    1, and without OUT, where no record could be kept.
 
     \b
     Example:
@@ -173,8 +176,29 @@ def repair_command(
         emit_json(report.to_dict())
     else:
         click.echo(report.text)
+        _tell_lost(report)
     if not report.clean and not report.kept:
         raise SystemExit(1)
+
+
+def _tell_lost(report: RepairReport) -> None:
+    """Name the patches that are lost with a shard's records, and what to do about them."""
+    from tfrio.geo.lost import lost_with
+
+    try:
+        found = None if report.clean else lost_with(report)
+    except GeoError as error:  # the file is saved all the same
+        warn_user(str(error))
+        return
+    if found is None or not found[1]:
+        return
+    manifest, patches = found
+    shown = ", ".join(map(str, patches[:20])) + (" ..." if len(patches) > 20 else "")
+    click.echo(
+        f"lost with it: {plural(len(patches), 'patch')} of the export ({manifest}): {shown}. The "
+        "new file cannot take the shard's place: export again and take that shard, or leave the "
+        "damaged one and skip (docs: Mending damage)"
+    )
 
 
 @click.command("split", short_help="Write records to several shards.")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tfrio.geo.export import export_image, export_images
     from tfrio.geo.grid import PatchGrid
     from tfrio.geo.labels import Labels
+    from tfrio.geo.lost import lost_patches
     from tfrio.geo.manifest import Manifest, read_manifest
     from tfrio.geo.mixer import Mixer, read_mixer
     from tfrio.geo.points import PatchesAt, Split
@@ -41,6 +42,7 @@ __all__ = [
     "export_images",
     "extract_patches",
     "import_image",
+    "lost_patches",
     "open_export",
     "quicklook",
     "read_manifest",
@@ -65,6 +67,7 @@ _HOMES = {
     "export_images": "export",
     "extract_patches": "assemble_extract",
     "import_image": "assemble",
+    "lost_patches": "lost",
     "open_export": "assemble_open",
     "quicklook": "assemble_quicklook",
     "read_manifest": "manifest",

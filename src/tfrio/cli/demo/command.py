@@ -110,3 +110,7 @@ def _tell(folder: Path, account: Account) -> None:
     for name, meaning in _FILES.items():
         files.add_row(str(folder / name), meaning)
     out.print(files)
+    out.print()
+    out.print(
+        f"next: tfrio info {folder / 'export'}   tfrio verify {folder / 'damaged'}   tfrio --help"
+    )
