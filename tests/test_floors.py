@@ -29,7 +29,6 @@ FLOORS = {
     "compat": 9,
     "testing": 9,
     "cli": 10,
-    "viewer": 10,
 }
 FACADE = "__init__"  # loads names lazily from every floor; nobody below imports it
 # Faces of rooms only list names, too; what they may load from above.

@@ -136,7 +136,7 @@ def _inflate(value: bytes, feature: Feature, shape: tuple[int, ...] | None) -> b
 
 
 def _decode_image(value: bytes, shape: tuple[int, ...] | None) -> Array:
-    pillow = require("PIL.Image", extra="view")
+    pillow = require("PIL.Image", extra="images")
     if (found := mangled_text(value)) is not None:
         remedy = (
             "its bytes are lost, write it again"
@@ -172,7 +172,7 @@ def _with_channels(image: Any, shape: tuple[int, ...] | None) -> Any:
 
 
 def _encode_image(array: Array) -> bytes:
-    pillow = require("PIL.Image", extra="view")
+    pillow = require("PIL.Image", extra="images")
     flat = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     if flat.dtype not in (np.uint8, np.uint16):
         raise EncodeError(f"an image has uint8 or uint16 pixels, not {flat.dtype}")
