@@ -13,7 +13,9 @@ import numpy as np
 from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.codecs import encode_value
 from tfrio.examples.columns import Array, BytesColumn, Ragged
+from tfrio.examples.exact import is_missing, missing_as_none
 from tfrio.examples.normal import is_objects, kind_of, normal_column
+from tfrio.examples.steps import has_steps, list_column
 from tfrio.examples.wire import Target, WireColumn, kindless
 
 if TYPE_CHECKING:
@@ -56,11 +58,17 @@ class BatchEncoder:
         if not rows:
             return 0, {}
         found: dict[Target, WireColumn] = {}
-        lists: frozenset[str] = getattr(batch, "lists", frozenset())
+        lists: frozenset[str] | None = getattr(batch, "lists", None)
         steps: Mapping[str, Array] = getattr(batch, "step_present", {})
         for name, given in batch.items():
             feature = self._rows.feature(name)
-            if name in lists and feature is None:
+            nested = self._rows_of_steps(name, given, feature, lists)
+            if nested is not None:
+                mask = _mask(name, present.get(name), _there(nested), rows)
+                target, made = self._list(name, nested, feature, mask)
+                found[target] = _with_steps(name, made, steps.get(name))
+                continue
+            if name in (lists or ()) and feature is None:
                 column, nulls = self._normal_steps(name, given), None
             else:
                 column, nulls = self._normal(name, given, feature)
@@ -74,6 +82,35 @@ class BatchEncoder:
                 found[target] = wire if mask is None else wire._replace(present=mask)
         self._check_complete(batch)
         return rows, found
+
+    def _rows_of_steps(
+        self, name: str, given: Any, feature: Feature | None, lists: frozenset[str] | None
+    ) -> list[Any] | None:
+        """Return a list of one row of steps each, None where a column is something else."""
+        column = missing_as_none(given)
+        if is_objects(column) and column.dtype.kind == "O" and column.ndim == 1:
+            column = list(column)
+        if not isinstance(column, list | tuple):
+            return None
+        if feature is not None:
+            chosen = feature.place == "list"
+        elif lists is not None:
+            chosen = name in lists
+        else:
+            known = (name, "list") in self._rows.kinds or name in self._rows.listed
+            chosen = known or (self._rows.sequence_only and any(map(has_steps, column)))
+        return list(column) if chosen else None
+
+    def _list(
+        self, name: str, nested: list[Any], feature: Feature | None, mask: Array | None
+    ) -> tuple[Target, WireColumn]:
+        """Return rows of steps as a feature list."""
+        there = [True] * len(nested) if mask is None else mask.view(np.bool_).tolist()
+        rows = [steps if here else () for steps, here in zip(nested, there, strict=True)]
+        target, made = list_column(self._rows, name, rows, feature)
+        if mask is None or _must_be_there(name, feature, mask):
+            return target, made
+        return target, made._replace(present=mask)
 
     def _normal(self, name: str, given: Any, feature: Feature | None) -> tuple[Any, Array | None]:
         if feature is not None and feature.codec is not None:
@@ -308,6 +345,12 @@ def _with_steps(name: str, wire: WireColumn, carry: Array | None) -> WireColumn:
             feature=name,
         )
     return wire._replace(step_present=np.ascontiguousarray(carry, np.bool_).view(np.uint8))
+
+
+def _there(rows: list[Any]) -> Array | None:
+    """Return which rows are not absent, None where all are there."""
+    there = np.array([not is_missing(row) for row in rows], np.bool_)
+    return None if there.all() else there
 
 
 def _mask(name: str, mask: Any, nulls: Array | None, rows: int) -> Array | None:

@@ -11,9 +11,9 @@ import numpy as np
 from tfrio.errors import EncodeError, MissingFeatureError
 from tfrio.examples.axes import RowAxes
 from tfrio.examples.codecs import encode_value
-from tfrio.examples.columns import NoSteps
 from tfrio.examples.exact import Exactness, Stored, is_missing, store
-from tfrio.examples.wire import Encoders, Target, WireColumn, kindless, one_list, one_value
+from tfrio.examples.steps import has_steps, list_column
+from tfrio.examples.wire import Encoders, Target, WireColumn, one_value
 
 if TYPE_CHECKING:
     from tfrio.examples.infer import Utf8
@@ -95,11 +95,6 @@ def is_nested(value: Any) -> bool:
     if not isinstance(value, Sequence) or isinstance(value, bytes | str | bytearray):
         return False
     return any(isinstance(item, list | tuple) or np.ndim(item) > 0 for item in value[:1])
-
-
-def _kindless_first(value: Any) -> bool:
-    """Return whether a list begins with None, as only one of steps does."""
-    return isinstance(value, list) and bool(value) and is_missing(value[0])
 
 
 @dataclass(slots=True)
@@ -195,8 +190,7 @@ class RowEncoder:
         for name, value in row.items():
             feature = self.feature(name)
             known = (name, "list") in self.kinds or name in self.listed
-            steps = is_nested(value) or isinstance(value, NoSteps) or _kindless_first(value)
-            as_list = feature.place == "list" if feature else known or steps
+            as_list = feature.place == "list" if feature else known or has_steps(value)
             (lists if as_list else context)[name] = value
         return context, lists
 
@@ -261,43 +255,8 @@ class RowEncoder:
         found[Target(wire, kind)] = one_value(made)
 
     def _put_list(self, name: str, steps: Any, found: dict[Target, WireColumn]) -> None:
-        feature = self.feature(name)
-        wire = feature.stored_as(name) if feature else name
-        single = isinstance(steps, str | bytes) or getattr(steps, "ndim", 1) == 0
-        if single or not isinstance(steps, Sequence | np.ndarray):
-            raise EncodeError(
-                f"feature list '{name}' needs steps, [[1, 2], [3]]; got a single "
-                f"{type(steps).__name__}. Put it in the context, or write [value]",
-                feature=name,
-            )
-        _check_kindless(name, steps, feature)
-        if not len(steps) or all(map(is_missing, steps)):  # none has a kind, nor gets one
-            found[Target(wire, "unknown", "list")] = kindless([len(steps)])
-            self.listed.add(name)
-            return
-        made = [self._step(name, i, step, feature) for i, step in enumerate(steps)]
-        found_steps = [m for m in made if m is not None]
-        if feature is None:
-            for step in found_steps:
-                self.note_shape(name, step.shape, "list")
-        known = feature.kind if feature else self.kinds.get((wire, "list"), "unknown")
-        kind = next((m.kind for m in found_steps if m.kind != "unknown"), known)
-        kind = self.known_kind(wire, kind, "list")
-        odd = next((m for m in found_steps if len(m.flat) and m.kind != kind), None)
-        if odd is not None:
-            raise EncodeError(f"feature list '{name}' mixes {kind} and {odd.kind}", feature=name)
-        none = store([], name, self.exactness, kind=kind)
-        made = [m if m is None or len(m.flat) else none for m in made]
-        found[Target(wire, kind, "list")] = one_list(made, none)
-
-    def _step(self, name: str, i: int, step: Any, feature: Feature | None) -> Stored | None:
-        if is_missing(step):
-            return None
-        try:
-            return self.stored(name, step, feature, "list")
-        except EncodeError as error:
-            error.message = f"{error.message} (step {i})"
-            raise
+        target, column = list_column(self, name, [steps], self.feature(name))
+        found[target] = column
 
     def _put_split(
         self,
@@ -370,19 +329,6 @@ class RowEncoder:
             return
         axes = self.shapes.setdefault(key, RowAxes())
         axes.note(self.record + row if place == "context" else axes.end, shape, count)
-
-
-def _check_kindless(name: str, steps: Any, feature: Feature | None) -> None:
-    """Refuse steps without a kind, which have no values, where the schema fixes their number."""
-    if feature is None or feature.count < 0:
-        return
-    for i, step in enumerate(steps):
-        if is_missing(step):
-            raise EncodeError(
-                f"feature list '{name}': step {i} is None, a step without values; the schema says "
-                f"{feature.shape}. Leave it out, or give values",
-                feature=name,
-            )
 
 
 def _axes(

@@ -23,7 +23,7 @@ __all__ = [
     "WireColumn",
     "check_values",
     "kindless",
-    "one_list",
+    "list_wire",
     "one_value",
     "pieces",
     "steps_of",
@@ -167,11 +167,12 @@ def one_value(stored: Stored) -> WireColumn:
     return WireColumn(column.data, column.offsets, each=len(column))
 
 
-def one_list(steps: Sequence[Stored | None], none: Stored) -> WireColumn:
-    """Return one record's feature list as a column of one row.
+def list_wire(steps: Sequence[Stored | None], counts: Sequence[int], none: Stored) -> WireColumn:
+    """Return rows of a feature list as a column.
 
     Args:
-        steps: At least one; None for a step that carries no kind.
+        steps: Those of all rows, at least one; None for a step that carries no kind.
+        counts: Number of steps of each row.
         none: No value of its kind.
     """
     values, offsets = _flat([step or none for step in steps])
@@ -181,7 +182,7 @@ def one_list(steps: Sequence[Stored | None], none: Stored) -> WireColumn:
         values,
         offsets,
         bounds,
-        steps_of([len(steps)]),
+        steps_of(counts),
         step_present=None if carry.all() else carry,
     )
 
