@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from tfrio import storage
 from tfrio.errors import UsageError, warn_user
 from tfrio.geo.assemble_area import pixel_area
-from tfrio.geo.assemble_bands import known_dtype
 from tfrio.geo.assemble_blend import Blend
 from tfrio.geo.assemble_cover import Cover, spare_patches
 from tfrio.geo.assemble_inputs import CheckRule, check_orientation
@@ -21,6 +20,7 @@ from tfrio.geo.assemble_quicklook import quicklook as draw
 from tfrio.geo.assemble_raster import Palette, RasterLook, raster_sink
 from tfrio.geo.assemble_report import ClassArea, ImportReport
 from tfrio.geo.assemble_target import north_up, resolve_target
+from tfrio.geo.assemble_values import known_dtype
 from tfrio.types import XY, path_text, real_number, several, whole_number
 
 if TYPE_CHECKING:

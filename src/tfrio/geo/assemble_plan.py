@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio.errors import GeoError, UsageError
-from tfrio.geo.assemble_bands import (
-    BandsPlan,
-    ValueRange,
-    choose_dtype,
-    choose_nodata,
-    class_bands,
-    plan_bands,
-    value_ranges,
-)
+from tfrio.geo.assemble_bands import BandsPlan, class_bands, plan_bands
 from tfrio.geo.assemble_cover import common
 from tfrio.geo.assemble_files import Survey, find_files, survey
 from tfrio.geo.assemble_order import patch_order
 from tfrio.geo.assemble_place import MOST_CLASSES
 from tfrio.geo.assemble_shards import check_own_shards
 from tfrio.geo.assemble_target import Target, merged
+from tfrio.geo.assemble_values import ValueRange, choose_dtype, choose_nodata, value_ranges
 from tfrio.geo.grid import Window
 from tfrio.types import XY
 

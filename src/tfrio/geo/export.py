@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tfrio.geo.naming import Naming
     from tfrio.geo.options import Dtype, Pair
     from tfrio.geo.points import PatchesAt, Split
-    from tfrio.geo.raster import BandSelection
+    from tfrio.geo.raster_bands import BandSelection
     from tfrio.geo.report import ExportReport
     from tfrio.geo.run import Progress
     from tfrio.parallel import Executor

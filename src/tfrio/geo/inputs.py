@@ -18,7 +18,7 @@ from tfrio.types import several, shown
 
 if TYPE_CHECKING:
     from tfrio.geo.frame import Frame
-    from tfrio.geo.raster import BandSelection
+    from tfrio.geo.raster_bands import BandSelection
     from tfrio.geo.scratch import Scratch
     from tfrio.geo.source import Source
     from tfrio.types import XY
