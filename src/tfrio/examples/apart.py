@@ -10,7 +10,7 @@ import numpy as np
 
 from tfrio.examples.axes import RowAxes
 from tfrio.examples.codecs import fit_shape
-from tfrio.examples.columns import Array, Column, as_objects
+from tfrio.examples.columns import Array, Column, NoBytes, as_objects
 from tfrio.examples.shaping import Job, Places, column_of, per_row
 from tfrio.examples.told import common_form, shape_only
 
@@ -119,7 +119,7 @@ def _shaped(value: Any, form: Feature | None) -> Any:
         return fit_shape(array, tuple(d for d in form.shape or (-1,) if isinstance(d, int)))
     if array.dtype != object:
         return array
-    return array[0] if array.size == 1 else array.tolist()
+    return array[0] if array.size == 1 else array.tolist() or NoBytes()
 
 
 def _conformed(native: NativeColumn, form: Feature) -> NativeColumn:

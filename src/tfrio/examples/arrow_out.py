@@ -73,7 +73,8 @@ def _flat(feature: Feature) -> Feature:
     if feature.codec is not None and (free or feature.codec in ("image", "tensor")):
         shape = None if feature.many else ()
         return replace(feature, codec=None, dtype=None, shape=shape, many=False, default=None)
-    return replace(feature, shape=None) if feature.dims else feature
+    inner_free = -1 in (feature.shape or ())[1:]
+    return replace(feature, shape=None) if feature.dims or inner_free else feature
 
 
 def _field(name: str, feature: Feature) -> TypeNode:
@@ -148,14 +149,9 @@ def _values(column: Any, sizes: Sequence[int], *, text: bool) -> ArrayNode:
 
 def _strings(column: Array, sizes: Sequence[int], *, text: bool) -> ArrayNode:
     """Return byte strings in arrays; a first axis that is no list of fixed size is one of any."""
-    node = _nested(
-        _values(
-            column.reshape(-1).tolist() if text else BytesColumn.of(column.reshape(-1).tolist()),
-            (),
-            text=text,
-        ),
-        sizes,
-    )
+    flat = column.reshape(-1).tolist()
+    leaf = _values(flat if text else BytesColumn.of(flat), (), text=text)
+    node = _boxed(leaf, column.shape, column.ndim - len(sizes))
     if column.ndim - 1 == len(sizes):
         return node
     offsets = np.arange(len(column) + 1, dtype=np.int64) * column.shape[1]
@@ -173,7 +169,11 @@ def _numbers(column: Array) -> ArrayNode:
     """Return an array of numbers; each axis behind the first is a list of fixed size."""
     flat = np.ascontiguousarray(column).reshape(-1)
     data = np.packbits(flat, bitorder="little") if flat.dtype == np.bool_ else flat
-    node = ArrayNode(len(flat), [None, data])
-    for axis in range(column.ndim - 1, 0, -1):
-        node = ArrayNode(int(np.prod(column.shape[:axis])), [None], children=[node])
+    return _boxed(ArrayNode(len(flat), [None, data]), column.shape, 1)
+
+
+def _boxed(node: ArrayNode, shape: tuple[int, ...], first: int) -> ArrayNode:
+    """Return an array in lists of fixed size, one for each axis from ``first`` on."""
+    for axis in range(len(shape) - 1, first - 1, -1):
+        node = ArrayNode(math.prod(shape[:axis]), [None], children=[node])
     return node
