@@ -56,11 +56,11 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
 
 def _steps(column: Column, carry: Array | None) -> list[Any]:
     """Return the steps of each row; None for those that carry no kind."""
-    rows = [
-        steps if isinstance(steps, np.ndarray) or steps else NoSteps()
-        for steps in _values(column, unwrap=False)
-    ]
-    if carry is None or not isinstance(column, Ragged):
+    rows = _values(column, unwrap=False)
+    if not isinstance(column, Ragged):
+        return rows
+    _name_empty(rows, column.lengths, NoSteps)
+    if carry is None:
         return rows
     bare = np.flatnonzero(~carry)
     outer = np.searchsorted(column.offsets, bare, "right") - 1
@@ -68,6 +68,13 @@ def _steps(column: Column, carry: Array | None) -> list[Any]:
         rows[row] = list(rows[row])
         rows[row][step] = None
     return rows
+
+
+def _name_empty(rows: list[Any], lengths: Array, kind: type[list[Any]]) -> None:
+    """Put empty lists that tell what they are in place of others."""
+    for row in np.flatnonzero(lengths == 0).tolist():
+        if isinstance(rows[row], list):
+            rows[row] = kind()
 
 
 def _values(column: Column, *, unwrap: bool) -> list[Any]:
@@ -85,7 +92,7 @@ def _lists(column: Ragged, *, unwrap: bool) -> list[Any]:
     lists = [items[a:b] for a, b in bounds]
     if isinstance(inner, Ragged):
         return lists
-    lists = [values or NoBytes() for values in lists]
+    _name_empty(lists, column.lengths, NoBytes)
     if unwrap and isinstance(inner, BytesColumn):
         return [v[0] if len(v) == 1 else v for v in lists]
     return lists

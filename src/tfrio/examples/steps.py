@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tfrio.examples.wire import Target, WireColumn, kindless, list_wire
 
 if TYPE_CHECKING:
     from tfrio.examples.encode import RowEncoder
-    from tfrio.examples.schema import Feature
+    from tfrio.examples.schema import Feature, Kind
 
 __all__ = ["has_steps", "list_column"]
 
@@ -57,14 +58,14 @@ def list_column(
     wire = feature.stored_as(name) if feature else name
     parts = [_steps_of(name, steps, feature) for steps in rows]
     counts = [len(part) for part in parts]
-    if all(is_missing(step) for part in parts for step in part):  # none has a kind, nor gets one
+    if all(map(is_missing, chain(*parts))):  # none has a kind, nor gets one
         encoder.listed.add(name)
         return Target(wire, "unknown", "list"), kindless(counts)
-    made = _made(encoder, name, parts, feature)
-    known = feature.kind if feature else encoder.kinds.get((wire, "list"), "unknown")
-    typed = [one.kind for one in made if one is not None and one.kind != "unknown"]
-    full = [one.kind for one in made if one is not None and len(one.flat)]
-    kind = encoder.known_kind(wire, next(iter([*full, *typed]), known), "list")
+    made, kind = _made(encoder, name, parts, feature)
+    if kind == "unknown":
+        known = feature.kind if feature else encoder.kinds.get((wire, "list"), "unknown")
+        kind = next((m.kind for m in made if m is not None and m.kind != "unknown"), known)
+    kind = encoder.known_kind(wire, kind, "list")
     if feature is None:
         for one in made:
             if one is not None:
@@ -76,8 +77,8 @@ def list_column(
 
 def _made(
     encoder: RowEncoder, name: str, parts: Sequence[Any], feature: Feature | None
-) -> list[Stored | None]:
-    """Return all steps, of one kind where they have values; None for one without a kind."""
+) -> tuple[list[Stored | None], Kind]:
+    """Return all steps, None for one without a kind, and the one kind that their values have."""
     steps = [(i, step) for part in parts for i, step in enumerate(part)]
     made = [
         None if is_missing(step) else _step(encoder, name, i, step, feature) for i, step in steps
@@ -87,14 +88,14 @@ def _made(
         return [
             None if one is None else store(step, name, encoder.exactness, kind="float")
             for one, (_, step) in zip(made, steps, strict=True)
-        ]
+        ], "float"
     if len(kinds) > 1:
         raise EncodeError(
             f"feature list '{name}' mixes {' and '.join(sorted(kinds))}; convert the steps to one "
             "kind",
             feature=name,
         )
-    return made
+    return made, next(iter(kinds), "unknown")
 
 
 def _step(encoder: RowEncoder, name: str, i: int, step: Any, feature: Feature | None) -> Stored:

@@ -177,13 +177,15 @@ def list_wire(steps: Sequence[Stored | None], counts: Sequence[int], none: Store
     """
     values, offsets = _flat([step or none for step in steps])
     bounds = steps_of([len(step.flat) if step else 0 for step in steps])
-    carry = np.array([step is not None for step in steps], np.uint8)
+    carry = None
+    if any(step is None for step in steps):
+        carry = np.array([step is not None for step in steps], np.uint8)
     return WireColumn(
         values,
         offsets,
         bounds,
         steps_of(counts),
-        step_present=None if carry.all() else carry,
+        step_present=carry,
     )
 
 
