@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.helpers import Empty, example, one_batch, put, sequence
+from tests.examples.helpers import KINDLESS, Empty, example, one_batch, put, sequence
 from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning
 from tfrio.examples.decode import read, read_batches
+from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
 
 # --- sequences ------------------------------------------------------------------------------------
@@ -92,6 +93,23 @@ def test_text_and_arrays_in_steps(tmp_path: Path) -> None:
     )
     assert row["w"] == ["ab", "c"]
     assert row["px"].tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.filterwarnings("ignore::tfrio.errors.TfrioWarning")
+@pytest.mark.parametrize("steps", [[], [KINDLESS], [KINDLESS, KINDLESS]])
+def test_byte_strings_after_many_records_without_a_kind_are_not_lost(
+    tmp_path: Path, steps: list[object]
+) -> None:
+    before, after = sequence({}, {"L": steps}), sequence({}, {"L": [[b"ab"], [b"", b"c"]]})
+    many = put(tmp_path / "a", *[before] * 1500, after)
+    several = [put(tmp_path / "b", before), put(tmp_path / "c", after)]
+    for paths in (many, several):
+        *_, row = read(paths)
+        assert row["L"] == [[b"ab"], [b"", b"c"]]
+        *_, batch = read_batches(paths, 7)
+        assert batch["L"][-1].tolist() == [[b"ab"], [b"", b"c"]]
+        with tfrio_open(paths, index="memory") as data:
+            assert list(data)[-1] == data[-1] == row
 
 
 # --- nested rows of TensorFlow Datasets -----------------------------------------------------------

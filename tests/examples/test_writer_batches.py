@@ -271,3 +271,46 @@ def test_rows_and_columns_come_back(
     data = (folder / "a").read_bytes()
     assert (folder / "b").read_bytes() == data
     assert (folder / "c").read_bytes() == data
+
+
+WORDS = np.array([[b"a", b"b"], [b"c", b""], [b"d", b"e"]], object)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Ragged(WORDS, np.array([0, 0, 1, 3])),
+        [[], WORDS[:1], WORDS[1:].tolist()],
+        Ragged(Ragged(WORDS.reshape(-1), np.array([0, 2, 4, 6])), np.array([0, 0, 1, 3])),
+    ],
+)
+def test_steps_of_byte_strings_by_a_schema_stay_steps(tmp_path: Path, column: Any) -> None:
+    schema = {"L": Feature("bytes", (2,), place="list")}
+    with Writer(tmp_path / "a", schema=schema) as writer:
+        writer.write_batch({"L": column})
+        writer.write_batch({"L": WORDS.reshape(1, 3, 2)})
+    steps = [row["L"] for row in read(tmp_path / "a")]
+    assert steps == [[], WORDS[:1].tolist(), WORDS[1:].tolist(), WORDS.tolist()]
+
+
+@pytest.mark.parametrize("place", ["context", "list"])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("int64", np.arange(5)), ("bytes", BytesColumn.of([b"a", b"b", b"", b"d", b"e"]))],
+)
+@pytest.mark.parametrize("shape", [(3,), (-1, 3)])
+def test_numbers_of_values_that_the_schema_does_not_allow_are_refused(
+    tmp_path: Path, shape: tuple[int, ...], kind: Any, values: Any, place: Any
+) -> None:
+    column = Ragged(values, np.array([0, 3, 5]))
+    text = "feature 'x': 2 values, the schema says .*Record 1 of"
+    if place == "list":
+        column = Ragged(column, np.array([0, 0, 2]))
+        text = "feature 'x': 2 values in step 1, the schema says .*Record 1 of"
+    writer = Writer(tmp_path / "a", schema={"x": Feature(kind, shape, place=place)})
+    with pytest.raises(EncodeError, match=text), writer:
+        writer.write_batch({"x": column})
+    absent = Feature(kind, shape, required=False)
+    if place == "context":  # what is left out may be anything
+        with Writer(tmp_path / "a", schema={"x": absent}) as writer:
+            writer.write_batch({"x": column}, present={"x": np.array([True, False])})

@@ -80,6 +80,8 @@ class BatchEncoder:
             for target, made in self._wired(name, column, feature):
                 wire = _with_steps(name, made, steps.get(name))
                 found[target] = wire if mask is None else wire._replace(present=mask)
+                if feature is not None:
+                    _check_counts(name, found[target], feature, rows)
         self._check_complete(batch)
         return rows, found
 
@@ -88,12 +90,13 @@ class BatchEncoder:
     ) -> list[Any] | None:
         """Return a list of one row of steps each, None where a column is something else."""
         column = missing_as_none(given)
-        if is_objects(column) and column.dtype.kind == "O" and column.ndim == 1:
+        in_list = feature is not None and feature.place == "list"
+        if is_objects(column) and (in_list or (column.dtype.kind == "O" and column.ndim == 1)):
             column = list(column)
         if not isinstance(column, list | tuple):
             return None
         if feature is not None:
-            chosen = feature.place == "list"
+            chosen = in_list
         elif lists is not None:
             chosen = name in lists
         else:
@@ -129,6 +132,8 @@ class BatchEncoder:
             self._rows.note_shape(name, shape, row=row)
 
         note = noted if feature is None else None
+        if feature is not None and feature.place == "list" and isinstance(given, Ragged):
+            given = _in_steps(given) if is_objects(given.values) else given
         column, nulls = normal_column(given, name, self._rows.exactness, kind=kind, noted=note)
         if feature is not None:
             _check_axes(name, column, feature)
@@ -142,13 +147,8 @@ class BatchEncoder:
         """Return a feature list as rows of steps; a shape that all steps have is noted."""
         column = given
         if isinstance(given, Ragged) and isinstance(given.values, np.ndarray):
-            steps = given.values
-            self._rows.note_shape(name, steps.shape[1:], "list")
-            bounds = np.arange(len(steps) + 1, dtype=np.int64) * math.prod(steps.shape[1:])
-            flat: Any = steps.reshape(-1)
-            if is_objects(flat) and not len(flat):
-                flat = BytesColumn.of([])
-            column = Ragged(Ragged(flat, bounds), given.offsets)
+            self._rows.note_shape(name, given.values.shape[1:], "list")
+            column = _in_steps(given)
         elif isinstance(given, Ragged):
             shape, place = _axes_of(given, given)
             self._rows.note_shape(name, shape, place)
@@ -243,6 +243,45 @@ def _check_axes(name: str, column: Any, feature: Feature) -> None:
         )
 
 
+def _check_counts(name: str, wire: WireColumn, feature: Feature, rows: int) -> None:
+    """Refuse rows, or steps of a feature list, with a number of values the schema does not allow.
+
+    Args:
+        name: The feature.
+        wire: Its values.
+        feature: What the schema says of it.
+        rows: Number of rows.
+
+    Raises:
+        EncodeError: Readers by that schema would refuse the record.
+    """
+    if feature.shape is None or feature.codec or feature.dims or feature.row_lengths:
+        return
+    size = abs(math.prod(d for d in feature.shape if isinstance(d, int)))
+    if wire.value_offsets is not None:
+        lengths = np.diff(wire.value_offsets)
+    elif wire.each == size:
+        return
+    else:
+        lengths = np.full(rows if wire.step_offsets is None else wire.step_offsets[-1], wire.each)
+    free = feature.count < 0 and size  # beside an axis of 0 no value fits
+    fits = lengths % size == 0 if free else lengths == size
+    if wire.step_offsets is None and wire.present is not None:
+        fits = fits | (wire.present == 0)
+    if fits.all():
+        return
+    at = row = int(fits.argmin())
+    step = ""
+    if wire.step_offsets is not None:
+        row = int(np.searchsorted(wire.step_offsets, at, "right")) - 1
+        step = f" in step {at - int(wire.step_offsets[row])}"
+    raise EncodeError(
+        f"feature '{name}': {lengths[at]} values{step}, the schema says {feature.shape}",
+        feature=name,
+        record=row,
+    )
+
+
 def _length(name: str, column: Any) -> int:
     """Return the number of rows of a column; refuse what is a single value, or has no order."""
     if isinstance(column, Mapping | AbstractSet):
@@ -302,6 +341,16 @@ def _steps(name: str, column: Any) -> WireColumn:
     if not isinstance(column, Ragged):
         raise EncodeError(f"feature list '{name}' needs rows of steps", feature=name)
     return _values(column.values)._replace(step_offsets=column.offsets)
+
+
+def _in_steps(column: Ragged) -> Ragged:
+    """Return rows of steps in an array of all steps as lists of lists."""
+    steps: Any = column.values
+    bounds = np.arange(len(steps) + 1, dtype=np.int64) * math.prod(steps.shape[1:])
+    flat: Any = steps.reshape(-1)
+    if is_objects(flat) and not len(flat):
+        flat = BytesColumn.of([])
+    return Ragged(Ragged(flat, bounds), column.offsets)
 
 
 def _length_of(column: Ragged) -> int:

@@ -92,8 +92,9 @@ def column_of(job: Job, native: NativeColumn, rows: int) -> Column:
     if native.step_offsets is None:
         return _values(job, native, rows)
     inner: Column
-    if job.feature.kind == "unknown" and native.value_offsets is not None:
-        inner = Ragged([], native.value_offsets)  # bytes were asked for, and there are none
+    bounds = native.value_offsets
+    if job.feature.kind == "unknown" and bounds is not None and bounds[0] == bounds[-1]:
+        inner = Ragged([], bounds)  # bytes were asked for, and there are none
     else:
         inner = _values(job.within(native.step_offsets), native, int(native.step_offsets[-1]))
     return Ragged(inner, native.step_offsets)
