@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import multiprocessing
+import traceback
 
 import pytest
 
 from tests.datasets.conftest import flipped, ids
+from tfrio.datasets.tensors import Told
 from tfrio.errors import CorruptRecordError, TfrioWarning, UsageError
 from tfrio.torch import Loader, TFRecordDataset
 
@@ -227,6 +229,17 @@ def test_no_worker_outlives_an_error(numbered, tmp_path, kind, persistent):
     assert ("no such luck" in str(caught.value)) == (kind == "other")
     if kind == "other":
         assert "in worker process" in str(caught.value)
+
+
+def test_a_traceback_of_a_worker_is_left_behind(numbered):
+    try:
+        raise CorruptRecordError("sent with its traceback, as tblib does")
+    except CorruptRecordError as error:
+        sent = error
+    with pytest.raises(CorruptRecordError) as caught:
+        loader(numbered["plain"], 2)._heard(Told(None, [], sent))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.name for frame in frames][1:] == ["_heard"]
 
 
 @pytest.mark.parametrize("wrong", [{"workers": -1}, {"workers": "2"}, {"prefetch_factor": 0}])

@@ -149,7 +149,9 @@ class Loader:
         try:
             if isinstance(error, ExceptionWrapper):
                 error.reraise()
-            raise error
+            # Its note tells what was called in the worker. A traceback, which tblib (brought by
+            # distributed) sends along, would hold on to PyTorch's frames.
+            raise error.with_traceback(None)
         finally:
             del error  # an error that refers to itself keeps the loader until garbage is collected
 
