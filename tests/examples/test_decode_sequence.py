@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.helpers import KINDLESS, Empty, example, one_batch, put, sequence
+from tests.examples.helpers import KINDLESS, Empty, example, one_batch, payloads, put, sequence
 from tfrio.errors import MissingFeatureError, SchemaError, TfrioWarning
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
+from tfrio.examples.writer import Writer
 
 # --- sequences ------------------------------------------------------------------------------------
 
@@ -110,6 +111,19 @@ def test_byte_strings_after_many_records_without_a_kind_are_not_lost(
         assert batch["L"][-1].tolist() == [[b"ab"], [b"", b"c"]]
         with tfrio_open(paths, index="memory") as data:
             assert list(data)[-1] == data[-1] == row
+
+
+@pytest.mark.filterwarnings("ignore::tfrio.errors.TfrioWarning")
+def test_empty_steps_of_byte_strings_keep_their_kind_after_steps_without_any(
+    tmp_path: Path,
+) -> None:
+    parts = [sequence({}, {"L": [KINDLESS]}), sequence({}, {"L": [Empty("bytes_list"), KINDLESS]})]
+    paths = [put(tmp_path / name, part) for name, part in zip("ab", parts, strict=True)]
+    for size in (1, 2):
+        with Writer(tmp_path / "out", sequence=True) as writer:
+            for batch in read_batches(paths, size):
+                writer.write_batch(batch)
+        assert payloads(tmp_path / "out") == parts
 
 
 # --- nested rows of TensorFlow Datasets -----------------------------------------------------------

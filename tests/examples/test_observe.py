@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.examples.helpers import KINDLESS, Empty, example, put, sequence
 from tfrio import _core
 from tfrio.errors import CorruptRecordError, DecodeError, FeatureKindError, NotTFRecordError
+from tfrio.examples.decode import read
 from tfrio.examples.infer import infer_schema, observe
 from tfrio.examples.observe import Observation, Seen, Sighting
 from tfrio.examples.schema import Feature, Schema
@@ -183,3 +184,13 @@ def test_joining_parts_in_any_order_equals_the_whole(
         joined.join(observe(put(folder / f"part{k}", *part))[0])
     assert joined.records == whole.records
     assert joined.schema(fixed=True) == whole.schema(fixed=True)
+
+
+def test_a_file_of_steps_without_a_kind_alone_leaves_no_scalar(tmp_path: Path) -> None:
+    bare = put(tmp_path / "a", sequence({}, {"L": [KINDLESS]}))
+    one = put(tmp_path / "b", sequence({}, {"L": [[1], [2]]}))
+    for paths in ([bare, one], [one, bare]):
+        schema = infer_schema(paths, scalars=True)
+        assert schema["L"].shape is None
+        assert schema["L"].lengths == (0, 1)
+        assert sum(len(row["L"]) for row in read(paths, schema=schema)) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -454,3 +455,39 @@ def test_appending_other_axes_keeps_both(tmp_path: Path, second: tuple[int, ...]
             writer.write({"x": np.zeros((1, 3))})
         got = [row["x"].shape for row in read(tmp_path / name) if "x" in row]
         assert got == [(2, 3), *([] if second is None else [second]), (1, 3)]
+
+
+@pytest.mark.parametrize("by_batch", [False, True])
+def test_steps_keep_their_axes_beside_steps_without_a_kind(tmp_path: Path, by_batch: bool) -> None:
+    step = np.arange(6).reshape(2, 3)
+    rows = [[step], [None, step + 1], [None], []]
+    with Writer(tmp_path / "a", sequence=True) as writer:
+        for steps in rows:
+            writer.write_sequence({}, {"L": steps})
+    path = tmp_path / "a"
+    if by_batch:
+        path = tmp_path / "b"
+        with Writer(path, sequence=True) as writer:
+            for batch in read_batches(tmp_path / "a", 3):
+                writer.write_batch(batch)
+    found = [row["L"] for row in read(path)]
+    with tfrio_open(path, index="memory") as data:
+        assert repr(data[::-1][::-1]) == repr([{"L": steps} for steps in found])
+    shapes = [[None if step is None else step.shape for step in steps] for steps in found]
+    assert shapes == [[(2, 3)], [None, (2, 3)], [None], []]
+
+
+@pytest.mark.filterwarnings("ignore::tfrio.errors.TfrioWarning")
+def test_rows_are_rows_where_the_notes_of_one_file_prove_wrong(tmp_path: Path) -> None:
+    step = np.arange(6).reshape(2, 3)
+    for name in "ab":
+        with Writer(tmp_path / name, sequence=True) as writer:
+            writer.write_sequence({}, {"L": [step]})
+            writer.write_sequence({}, {"L": [step, None] if name == "b" else []})
+        note = (tmp_path / f"{name}.schema.json").read_text()
+        note = re.sub(r"-1,(\s+)3", r"2,\1 3", note)
+        (tmp_path / f"{name}.schema.json").write_text(note)
+    with tfrio_open([tmp_path / "a", tmp_path / "b"], index="memory") as data:
+        last, *_, first = (row["L"] for row in data[::-1])
+    assert [step if step is None else step.tolist() for step in last] == [[0, 1, 2, 3, 4, 5], None]
+    assert first.tolist() == [step.tolist()]

@@ -66,7 +66,7 @@ class BatchEncoder:
             if nested is not None:
                 mask = _mask(name, present.get(name), _there(nested), rows)
                 target, made = self._list(name, nested, feature, mask)
-                found[target] = _with_steps(name, made, steps.get(name))
+                found[target] = self._with_steps(name, made, steps.get(name))
                 continue
             if name in (lists or ()) and feature is None:
                 column, nulls = self._normal_steps(name, given), None
@@ -78,7 +78,7 @@ class BatchEncoder:
             if mask is not None and _must_be_there(name, feature, mask):
                 column, mask = _emptied(column, mask), None
             for target, made in self._wired(name, column, feature):
-                wire = _with_steps(name, made, steps.get(name))
+                wire = self._with_steps(name, made, steps.get(name))
                 found[target] = wire if mask is None else wire._replace(present=mask)
                 if feature is not None:
                     _check_counts(name, found[target], feature, rows)
@@ -180,6 +180,20 @@ class BatchEncoder:
             "use sequence=True or ragged='split'",
             feature=name,
         )
+
+    def _with_steps(self, name: str, wire: WireColumn, carry: Array | None) -> WireColumn:
+        """Return a column that tells which of its steps carry no kind."""
+        if carry is None or wire.step_offsets is None:
+            return wire
+        first, last = int(wire.step_offsets[0]), int(wire.step_offsets[-1])
+        if len(carry) != last:
+            raise EncodeError(
+                f"step_present['{name}'] has {len(carry)} entries for {last - first} steps",
+                feature=name,
+            )
+        if not carry.all():
+            self._rows.bare.add(name)
+        return wire._replace(step_present=np.ascontiguousarray(carry, np.bool_).view(np.uint8))
 
     def _target(self, wire: str, column: Any, place: Place) -> Target:
         return Target(wire, self._rows.known_kind(wire, kind_of(column), place), place)
@@ -381,19 +395,6 @@ def _check_masks(batch: Mapping[str, Any], present: Mapping[str, Array]) -> None
             f"present['{stray[0]}'] belongs to no column; there are {sorted(batch)}",
             feature=stray[0],
         )
-
-
-def _with_steps(name: str, wire: WireColumn, carry: Array | None) -> WireColumn:
-    """Return a column that tells which of its steps carry no kind."""
-    if carry is None or wire.step_offsets is None:
-        return wire
-    first, last = int(wire.step_offsets[0]), int(wire.step_offsets[-1])
-    if len(carry) != last:
-        raise EncodeError(
-            f"step_present['{name}'] has {len(carry)} entries for {last - first} steps",
-            feature=name,
-        )
-    return wire._replace(step_present=np.ascontiguousarray(carry, np.bool_).view(np.uint8))
 
 
 def _there(rows: list[Any]) -> Array | None:

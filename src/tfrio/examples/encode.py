@@ -113,6 +113,7 @@ class RowEncoder:
         shapes: Axes of the values of two or more, by feature.
         flat: Features that had a value with fewer axes.
         listed: Feature lists whose steps have no kind yet.
+        bare: Feature lists that have steps without a kind.
         splits: Features stored as values and lengths.
         record: Number of the next record.
     """
@@ -127,6 +128,7 @@ class RowEncoder:
     shapes: dict[tuple[str, Place], RowAxes] = field(default_factory=dict)
     flat: set[tuple[str, Place]] = field(default_factory=set)
     listed: set[str] = field(default_factory=set)
+    bare: set[str] = field(default_factory=set)
     record: int = 0
     splits: set[str] = field(default_factory=set)
 

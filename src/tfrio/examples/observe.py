@@ -66,6 +66,8 @@ class Seen:
         self.kindless += other.kindless
         self.empty += other.empty
         self.lengths = _joined(self.lengths, other.lengths)
+        if self.lengths is not None and self.place == "list" and self.kindless:
+            self.lengths = (0, self.lengths[1])  # steps without a kind alone tell no length
         self.steps = _joined(self.steps, other.steps)
 
 

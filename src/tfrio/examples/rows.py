@@ -57,14 +57,17 @@ def batch_rows(batch: Batch, schema: Schema, *, bound: bool) -> list[dict[str, A
 def _steps(column: Column, carry: Array | None) -> list[Any]:
     """Return the steps of each row; None for those that carry no kind."""
     rows = _values(column, unwrap=False)
-    if not isinstance(column, Ragged):
-        return rows
-    _name_empty(rows, column.lengths, NoSteps)
+    if isinstance(column, Ragged):
+        offsets = column.offsets
+    else:  # rows that have each a form of their own
+        rows = [_values(one, unwrap=False) if isinstance(one, Ragged) else one for one in rows]
+        offsets = np.cumsum([0, *(0 if row is None else len(row) for row in rows)])
+    _name_empty(rows, np.diff(offsets), NoSteps)
     if carry is None:
         return rows
     bare = np.flatnonzero(~carry)
-    outer = np.searchsorted(column.offsets, bare, "right") - 1
-    for row, step in zip(outer.tolist(), (bare - column.offsets[outer]).tolist(), strict=True):
+    outer = np.searchsorted(offsets, bare, "right") - 1
+    for row, step in zip(outer.tolist(), (bare - offsets[outer]).tolist(), strict=True):
         rows[row] = list(rows[row])
         rows[row][step] = None
     return rows

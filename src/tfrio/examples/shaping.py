@@ -92,12 +92,18 @@ def column_of(job: Job, native: NativeColumn, rows: int) -> Column:
     if native.step_offsets is None:
         return _values(job, native, rows)
     inner: Column
-    bounds = native.value_offsets
-    if job.feature.kind == "unknown" and bounds is not None and bounds[0] == bounds[-1]:
-        inner = Ragged([], bounds)  # bytes were asked for, and there are none
+    if job.feature.kind == "unknown" and native.value_offsets is not None and _kindless(native):
+        inner = Ragged([], native.value_offsets)  # bytes were asked for, and there are none
     else:
         inner = _values(job.within(native.step_offsets), native, int(native.step_offsets[-1]))
     return Ragged(inner, native.step_offsets)
+
+
+def _kindless(native: NativeColumn) -> bool:
+    """Return whether no step of a feature list carries a kind."""
+    if native.step_present is None:
+        return native.step_offsets is not None and not native.step_offsets[-1]
+    return not native.step_present.any()
 
 
 def _values(job: Job, native: NativeColumn, rows: int) -> Column:

@@ -72,6 +72,8 @@ def noted(rows: RowEncoder) -> Noted:
         if (name, place) not in rows.kinds or name in features or name in apart:
             continue
         common = None if (name, place) in rows.flat else axes.common()
+        if common is not None and place == "list" and name in rows.bare and min(common) > 0:
+            common = (-1, *common[1:])  # a step without a kind has no values, whatever the others
         if common is not None:
             features[name] = Feature(rows.kinds[name, place], common, place=place)
         elif place == "context":

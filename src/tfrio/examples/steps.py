@@ -58,7 +58,10 @@ def list_column(
     wire = feature.stored_as(name) if feature else name
     parts = [_steps_of(name, steps, feature) for steps in rows]
     counts = [len(part) for part in parts]
-    if all(map(is_missing, chain(*parts))):  # none has a kind, nor gets one
+    missing = [*map(is_missing, chain(*parts))]
+    if any(missing):
+        encoder.bare.add(name)
+    if all(missing):  # none has a kind, nor gets one
         encoder.listed.add(name)
         return Target(wire, "unknown", "list"), kindless(counts)
     made, kind = _made(encoder, name, parts, feature)
@@ -127,7 +130,7 @@ def _steps_of(name: str, steps: Any, feature: Feature | None) -> Any:
 
 def _check_kindless(name: str, steps: Any, feature: Feature | None) -> None:
     """Refuse steps without a kind, which have no values, where the schema fixes their number."""
-    if feature is None or feature.count < 0:
+    if feature is None or feature.count <= 0:
         return
     for i, step in enumerate(steps):
         if is_missing(step):
