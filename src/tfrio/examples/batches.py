@@ -58,32 +58,44 @@ class BatchEncoder:
         if not rows:
             return 0, {}
         found: dict[Target, WireColumn] = {}
-        lists: frozenset[str] | None = getattr(batch, "lists", None)
-        steps: Mapping[str, Array] = getattr(batch, "step_present", {})
-        for name, given in batch.items():
-            feature = self._rows.feature(name)
-            nested = self._rows_of_steps(name, given, feature, lists)
-            if nested is not None:
-                mask = _mask(name, present.get(name), _there(nested), rows)
-                target, made = self._list(name, nested, feature, mask)
-                found[target] = self._with_steps(name, made, steps.get(name))
-                continue
-            if name in (lists or ()) and feature is None:
-                column, nulls = self._normal_steps(name, given), None
-            else:
-                column, nulls = self._normal(name, given, feature)
-            mask = _mask(name, present.get(name), nulls, rows)
-            if mask is not None and not mask.any() and feature is None:
-                continue
-            if mask is not None and _must_be_there(name, feature, mask):
-                column, mask = _emptied(column, mask), None
-            for target, made in self._wired(name, column, feature):
-                wire = self._with_steps(name, made, steps.get(name))
-                found[target] = wire if mask is None else wire._replace(present=mask)
-                if feature is not None:
-                    _check_counts(name, found[target], feature, rows)
+        for name in batch:
+            self._add(found, batch, name, present.get(name), rows)
         self._check_complete(batch)
         return rows, found
+
+    def _add(
+        self,
+        found: dict[Target, WireColumn],
+        batch: Mapping[str, Any],
+        name: str,
+        there: Array | None,
+        rows: int,
+    ) -> None:
+        """Add the native columns of one column of a batch to those found."""
+        feature = self._rows.feature(name)
+        given = batch[name]
+        lists: frozenset[str] | None = getattr(batch, "lists", None)
+        carry = getattr(batch, "step_present", {}).get(name)
+        nested = self._rows_of_steps(name, given, feature, lists)
+        if nested is not None:
+            mask = _mask(name, there, _there(nested), rows)
+            target, made = self._list(name, nested, feature, mask)
+            found[target] = self._with_steps(name, made, carry)
+            return
+        if name in (lists or ()) and feature is None:
+            column, nulls = self._normal_steps(name, given), None
+        else:
+            column, nulls = self._normal(name, given, feature)
+        mask = _mask(name, there, nulls, rows)
+        if mask is not None and not mask.any() and feature is None:
+            return
+        if mask is not None and _must_be_there(name, feature, mask):
+            column, mask = _emptied(column, mask), None
+        for target, made in self._wired(name, column, feature):
+            wire = self._with_steps(name, made, carry)
+            found[target] = wire if mask is None else wire._replace(present=mask)
+            if feature is not None:
+                _check_counts(name, found[target], feature, rows)
 
     def _rows_of_steps(
         self, name: str, given: Any, feature: Feature | None, lists: frozenset[str] | None
