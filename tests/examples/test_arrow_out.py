@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.examples.helpers import example, put
+from tfrio.errors import SchemaError
 from tfrio.examples.arrow import to_arrow
+from tfrio.examples.decode import read
+from tfrio.examples.schema import Feature
 from tfrio.examples.writer import Writer
 
 pa = pytest.importorskip("pyarrow")
@@ -56,3 +61,12 @@ def test_arrays_without_values_keep_their_axes(
     table = pa.table(to_arrow(tmp_path / "a"))
     table.validate(full=True)
     assert table["x"].to_pylist() == [make(*shape).tolist()] * 3
+
+
+def test_an_error_that_names_what_is_no_text_reaches_the_consumer(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff")
+    path.write_bytes(Path(put(tmp_path / "a", example({"x": [1, 2]}))).read_bytes()[:-5])
+    with pytest.raises(OSError, match="payload cut"):
+        pa.table(to_arrow(path, schema={"x": Feature("int64")}))
+    with pytest.raises(SchemaError, match="no feature can be named"):
+        list(read(tmp_path / "a", schema={"\ud800": Feature("int64")}))

@@ -269,3 +269,47 @@ def test_what_features_json_does_not_tell(node: object, told: str) -> None:
         parse_schema(json.dumps({"featuresDict": {"features": {"x": node}}}))
     with pytest.raises(SchemaError, match="no feature in this"):
         parse_schema('{"featuresDict": {"features": {}}}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"featuresDict": 1.5}',
+        '{"featuresDict": {"features": {"a": []}}}',
+        '{"pythonClassName": ["x"], "featuresDict": {"features": {"a": {"tensor": "x"}}}}',
+        '{"pythonClassName": "x.Tensor", "tensor": {"shape": {"dimensions": ["i"]}}}',
+        'feature { name: "a" type: INT presence { min_fraction: 1-0 } }',
+        'feature { name: "a" type: INT presence: 1 shape: 2 }',
+        'feature { name: "a" type: INT shape { dim { size: x } } }',
+    ],
+)
+def test_values_of_a_wrong_type_are_one_clear_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "s").write_text(text)
+    with pytest.raises(SchemaError) as caught:
+        Schema.load(tmp_path / "s")
+    assert str(tmp_path / "s") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("name", 5),
+        ("name", ["x"]),
+        ("required", None),
+        ("many", "x"),
+        ("row_lengths", 1),
+        ("row_lengths", [1]),
+        ("lengths", 1),
+        ("lengths", [1]),
+        ("shape", [2**70]),
+        ("shape", [2**20, 2**20, -1]),
+    ],
+)
+def test_options_of_a_wrong_type_are_refused_when_loaded(
+    tmp_path: Path, option: str, value: object
+) -> None:
+    features = {"a": {"kind": "int64", option: value}}
+    text = json.dumps({"format": "tfrio-schema", "version": 1, "features": features})
+    (tmp_path / "s").write_text(text)
+    with pytest.raises(SchemaError, match=f"feature 'a': .*{option}"):
+        Schema.load(tmp_path / "s")

@@ -225,8 +225,9 @@ def _told(state: dict[str, Any], call: Callable[[], None]) -> int:
     """Call; an error becomes text and a number, as C wants it."""
     try:
         call()
-    except Exception as error:  # noqa: BLE001 - nothing may escape into C
-        state["error"] = ctypes.create_string_buffer(f"{type(error).__name__}: {error}".encode())
+    except BaseException as error:  # noqa: BLE001 - what escapes into C would end the stream
+        text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace")
+        state["error"] = ctypes.create_string_buffer(text)
         return _EIO
     return 0
 

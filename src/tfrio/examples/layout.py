@@ -202,7 +202,10 @@ def slot_of(key: str, feature: Feature) -> Slot:
 
 def wire_name(name: str) -> bytes:
     """Return a feature name as stored; bytes that are no UTF-8 survive as surrogates."""
-    return name.encode("utf-8", "surrogateescape")
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise SchemaError(f"no feature can be named {name!a} ({error.reason})") from error
 
 
 def stored_name(name: bytes) -> str:

@@ -40,6 +40,8 @@ _STORED: Final[dict[str, np.dtype[Any]]] = {
     "float": np.dtype(np.float32),
     "int64": np.dtype(np.int64),
 }
+# A length on the wire is below 2 GiB, and a value takes at least one byte.
+_MOST_VALUES: Final = 2**31
 _ARRAY_CODECS: Final = ("raw", "zlib")
 
 
@@ -93,6 +95,7 @@ class Feature:
         elif self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
         object.__setattr__(self, "default", _plain(self.default))
+        _check_types(self)
         _check_choice("kind", self.kind, get_args(Kind))
         _check_choice("place", self.place, get_args(Place))
         _check_shape(self.shape)
@@ -372,6 +375,23 @@ def _join_lengths(
     return min(first[0], second[0]), max(first[1], second[1])
 
 
+def _check_types(feature: Feature) -> None:
+    lengths, rows = feature.lengths, feature.row_lengths
+    for what, fine, advice in (
+        ("name", isinstance(feature.name, str | None), "text"),
+        ("required", isinstance(feature.required, bool), "true or false"),
+        ("many", isinstance(feature.many, bool), "true or false"),
+        ("row_lengths", isinstance(rows, tuple) and all(isinstance(n, str) for n in rows), "names"),
+        (
+            "lengths",
+            lengths is None or (isinstance(lengths, tuple) and len(lengths) == 2),
+            "a pair",
+        ),
+    ):
+        if not fine:
+            raise SchemaError(f"{what} must be {advice}; got {getattr(feature, what)!r}")
+
+
 def _check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         hint = _kind_hint(value) if what == "kind" else ""
@@ -403,6 +423,8 @@ def _check_shape(shape: tuple[Dim, ...] | None) -> None:
         if isinstance(dim, int) and dim < -1:
             raise SchemaError(f"an axis is -1 (free) or at least 0, not {dim}")
         free += dim == -1
+    if math.prod(abs(d) for d in shape or () if isinstance(d, int)) > _MOST_VALUES:
+        raise SchemaError(f"shape {shape} has more values than a record can hold")
     if free > 1:
         raise SchemaError(
             f"shape {shape} has {free} free axes, one is the most that can be worked out; "

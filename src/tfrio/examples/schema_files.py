@@ -77,6 +77,18 @@ def parse_schema(text: str) -> Schema:
     Raises:
         SchemaError: None of these.
     """
+    try:
+        return _schema_of(text)
+    except SchemaError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"not a schema: a value is not of the type it should be ({error}); repair it, or make "
+            "a new one with `tfrio schema infer`"
+        ) from error
+
+
+def _schema_of(text: str) -> Schema:
     if not text.lstrip().startswith("{"):
         return schema_from_tfx(text)
     try:

@@ -227,7 +227,7 @@ def _parsed(path: str) -> tuple[int, Noted] | None:
         value: Any = json.loads(data)
         rows = {name: RowAxes.from_json(axes) for name, axes in value.get("rows", {}).items()}
         return int(value.get("bytes", -1)), Noted(schema_from_json(value), rows)
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise SchemaError(
             f"{place}: {error}; remove the file to go on without", path=place
         ) from error
