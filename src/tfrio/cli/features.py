@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from tfrio.cli.fills import agreed, named, shown_fills, told
-from tfrio.cli.output import console, emit_json, json_option, new_table, progress
+from tfrio.cli.output import emit_json, json_option, new_table, progress, say, show
 from tfrio.cli.params import (
     names,
     not_standard_output,
@@ -81,16 +81,15 @@ def stats_command(
 
 
 def _tell_stats(found: Statistics) -> None:
-    out = console()
-    out.print(found.headline)
-    out.print()
+    say(found.headline)
+    say("")
     head, *rows = found.table()
     table = new_table(*head, right=tuple(head[3:]))
     for row in rows:
         table.add_row(*row)
-    out.print(table)
+    show(table)
     if any("bytes" in feature.kinds for feature in found.features.values()):
-        out.print("of bytes: min to std of their lengths", style="dim")
+        say("of bytes: min to std of their lengths", style="dim")
 
 
 def _tell_fills(found: Statistics, fills: list[ExportFill], *, left_out: bool) -> None:
@@ -108,7 +107,7 @@ def _tell_fills(found: Statistics, fills: list[ExportFill], *, left_out: bool) -
             "--no-fill leaves them out"
         )
     if values:
-        console().print(f"\n{text}", style="yellow")
+        say(f"\n{text}", style="yellow")
 
 
 def _spans(feature: FeatureStats, value: float) -> bool:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrio.cli.output import (
-    console,
     emit_json,
     human_bytes,
     json_option,
     new_table,
     plural,
     progress,
+    show,
 )
 from tfrio.cli.params import not_standard_output, overwrite_option, readable
 from tfrio.errors import GeoError, warn_user
@@ -75,7 +75,7 @@ def count_command(
         table.add_row(file.path, f"{file.records:,}", f"{file.bytes:,}")
     if len(report.files) > 1:
         table.add_row("total", f"{report.records:,}", f"{report.bytes:,}")
-    console().print(table)
+    show(table)
 
 
 @click.command("index", short_help="Make indexes for random access.")

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from tfrio.cli.fills import agreed, named, shown_fills
-from tfrio.cli.output import console, json_option
+from tfrio.cli.output import json_option, say
 from tfrio.cli.params import readable, skip_bad_option, utf8_option
 from tfrio.cli.values import describe, plain, preview
 
@@ -80,7 +80,7 @@ def head_command(
     if record < 0 < number and not as_json:
         click.echo("no records")
     if filled:
-        console().print(
+        say(
             f"fill: {named(fills, fill)} stands for masked pixels and margins beyond the raster",
             style="yellow",
         )
@@ -111,19 +111,19 @@ def _print_json(row: dict[str, Any]) -> None:
 
 def _print_record(record: int, row: dict[str, Any], fill: Mapping[str, float]) -> bool:
     """Show a record; return whether some of its values only fill masked pixels."""
-    out, filled = console(), 0
-    out.print(f"record {record}", style="bold")
+    filled = 0
+    say(f"record {record}", style="bold")
     width = max((len(name) for name in row), default=0)
     for name, value in row.items():
         if value is None:
-            out.print(f"  {name + ':':<{width + 1}} absent", style="yellow")
+            say(f"  {name + ':':<{width + 1}} absent", style="yellow")
         else:
             here = _count_fill(value, fill.get(name))
             note = f" ({here:,} are fill)" if here else ""
             filled += here
-            out.print(f"  {name + ':':<{width + 1}} {describe(value):<18} {preview(value)}{note}")
+            say(f"  {name + ':':<{width + 1}} {describe(value):<18} {preview(value)}{note}")
     if not row:
-        out.print("  no features")
+        say("  no features")
     return filled > 0
 
 

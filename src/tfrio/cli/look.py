@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrio.cli.output import (
-    console,
     emit_json,
     human_bytes,
     json_option,
     new_table,
     plural,
     progress,
+    say,
+    show,
 )
 from tfrio.cli.params import readable
 
@@ -70,26 +71,25 @@ def info_command(paths: tuple[str, ...], *, schema: str | None, as_json: bool) -
 
 
 def _tell_info(report: InfoReport) -> None:
-    out = console()
     checks = report.checks
     packed = ", ".join(map(_packing, report.compressions)) or "unreadable"
-    out.print(
+    say(
         f"{plural(len(checks.files), 'file')}, {plural(report.records, 'record')}, "
         f"{human_bytes(checks.bytes)} ({packed}): {_CONTENTS[report.content]}"
     )
     if report.features:
-        out.print()
+        say("")
         _tell_features(report.features, report.sampled)
     for export in report.exports:
-        out.print()
+        say("")
         _tell_export(export)
     for note in report.notes:
-        out.print()
-        out.print(note, style="yellow")
+        say("")
+        say(note, style="yellow")
     if report.schema is not None:
-        out.print()
-        out.print(str(report.schema), style="" if report.schema.ok else "red")
-    out.print()
+        say("")
+        say(str(report.schema), style="" if report.schema.ok else "red")
+    say("")
     _tell_findings(checks)
 
 
@@ -111,7 +111,7 @@ def _tell_features(features: tuple[FeatureInfo, ...], sampled: int) -> None:
             _lengths(feature),
             "always" if not feature.absent else f"{feature.present:,} of {sampled:,}",
         )
-    console().print(table)
+    show(table)
 
 
 def _lengths(feature: FeatureInfo) -> str:
@@ -132,7 +132,7 @@ def _span(pair: tuple[int, int]) -> str:
 def _tell_export(export: ExportInfo) -> None:
     kernel = "kernel not told" if export.kernel is None else f"kernel {_pair(export.kernel)}"
     bands = f", bands {', '.join(export.bands)}" if export.bands else ""
-    console().print(
+    say(
         f"image export {export.prefix}: {plural(export.patches, 'patch')} of "
         f"{_pair(export.patch)} ({export.columns} a row, {plural(export.rows, 'row')}), "
         f"{kernel}, {export.crs}{bands}"
@@ -144,17 +144,16 @@ def _pair(pair: tuple[int, int]) -> str:
 
 
 def _tell_findings(report: VerifyReport) -> None:
-    out = console()
     for finding in report.findings:
-        out.print(finding.message.partition(_ADVICE)[0], style="red")
+        say(finding.message.partition(_ADVICE)[0], style="red")
     for note in report.notes:
-        out.print(note, style="yellow")
+        say(note, style="yellow")
     if report.ok:
-        out.print("every checksum is right, nothing is missing", style="green")
+        say("every checksum is right, nothing is missing", style="green")
         return
-    out.print(plural(len(report.findings), "finding"), style="bold red")
+    say(plural(len(report.findings), "finding"), style="bold red")
     if any(finding.kind == "damage" for finding in report.findings):
-        out.print("`tfrio repair` writes a new file with every whole record")
+        say("`tfrio repair` writes a new file with every whole record")
 
 
 @click.command("verify", short_help="Check every byte, and that no shard is missing.")
@@ -201,11 +200,10 @@ def _tell_verify(report: VerifyReport, *, digest: bool, verbose: bool) -> None:
             _packing(file.compression, file.members),
         ]
         table.add_row(*row, *([file.digest or ""] if digest else []))
-    out = console()
-    out.print(table)
+    show(table)
     for ignored in report.ignored if verbose else ():
-        out.print(f"left out: {ignored.path}: {ignored.reason}")
-    out.print(
+        say(f"left out: {ignored.path}: {ignored.reason}")
+    say(
         f"{plural(report.records, 'sound record')} in {plural(len(report.files), 'file')}, "
         f"{human_bytes(report.bytes)}"
     )

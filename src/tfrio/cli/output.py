@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,11 @@ import msgspec
 from tfrio.errors import many
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 __all__ = [
     "as_json",
@@ -27,6 +29,8 @@ __all__ = [
     "new_table",
     "plural",
     "progress",
+    "say",
+    "show",
 ]
 
 json_option = click.option(
@@ -61,6 +65,105 @@ def new_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
+
+
+def say(text: str | Text, *, style: str = "") -> None:
+    """Print text on standard output; lines break between words, never within a path or number.
+
+    Args:
+        text: What to print; rich text has its lines already.
+        style: Colour and weight, on a terminal.
+    """
+    out = console()
+    if isinstance(text, str) and sys.stdout.isatty():
+        text = "\n".join(_folded(line, out.width) for line in text.split("\n"))
+    out.print(text, style=style, overflow="ignore", crop=False)
+
+
+def _folded(line: str, width: int) -> str:
+    """Break a line at spaces; what follows an indented beginning is indented further."""
+    lead = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=f"{lead}  " if lead else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def show(table: Table) -> None:
+    """Print a table on standard output, in a form that fits the terminal.
+
+    Too wide a table loses its columns without a value first; if that is not enough, each row is
+    printed as a few lines, its first cell as their title. A cell is never cut or broken.
+
+    Args:
+        table: What ``new_table`` made; its first column names the rows.
+    """
+    out = console()
+    if not sys.stdout.isatty():
+        out.width = _needed(out, table)
+    elif _needed(out, table) > out.width:
+        table = _without_empty(table)
+        if _needed(out, table) > out.width:
+            say(_blocks(table, out.width))
+            return
+    out.print(table, crop=False)
+
+
+def _needed(out: Console, table: Table) -> int:
+    """Return the columns of a terminal that a table takes when nothing is cut."""
+    from rich.measure import Measurement
+
+    unlimited = out.options.update(width=1_000_000)
+    return max(Measurement.get(out, unlimited, table).maximum, 1)
+
+
+def _without_empty(table: Table) -> Table:
+    """Return a table without the columns in which no row has a value."""
+    kept = [column for column in table.columns if any(column.cells)]
+    names = [str(column.header) for column in kept]
+    right = (name for name, column in zip(names, kept, strict=True) if column.justify == "right")
+    fewer = new_table(*names, right=tuple(right))
+    for row in zip(*(column.cells for column in kept), strict=True):
+        fewer.add_row(*row)
+    return fewer
+
+
+def _blocks(table: Table, width: int) -> Text:
+    """Write each row as its first cell and, below, as many of the others a line as there is room.
+
+    Args:
+        table: A table of text.
+        width: Columns of the terminal.
+
+    Returns:
+        The lines.
+    """
+    from rich.text import Text
+
+    heads = [str(column.header) for column in table.columns]
+    text = Text()
+    for title, *cells in zip(*(column.cells for column in table.columns), strict=True):
+        text.append(f"{title}\n", style="bold")
+        pairs = (
+            f"{head} {cell}".strip() for head, cell in zip(heads[1:], cells, strict=True) if cell
+        )
+        text.append("".join(f"  {line}\n" for line in _packed(pairs, width - 2)))
+    text.rstrip()
+    return text
+
+
+def _packed(parts: Iterable[str], width: int) -> list[str]:
+    """Put parts into as few lines as they need, in order, none of them broken."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 3 <= width:
+            lines[-1] += f"   {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def as_json(value: Any) -> str:

@@ -156,11 +156,12 @@ class FeatureStats:
         """
         formats = ", ".join(f"{name} {count:,}" for name, count in self.formats.items())
         kind = " or ".join(self.kinds) or "no kind"
-        low, high = self.lengths or (0, 0)
+        kind = f"steps of {kind}" if self.place == "list" else kind
+        values = _range(self.lengths or (0, 0))
         return [
             shown_name(self.name),
             f"{kind} ({formats})" if formats else kind,
-            f"{low:,}" if low == high else f"{low:,} to {high:,}",
+            f"{values}, steps {_range(self.steps)}" if self.steps else values,
             "always" if self.present == records else f"{self.present:,} of {records:,}",
             f"{self.empty:,}" if self.empty else "",
             *map(_cell, (self.minimum, self.maximum, self.mean, self.std)),
@@ -239,6 +240,11 @@ class FeatureStats:
         self.mean = before + step * count / total
         self._squares += squares + step * step * self._counted * count / total
         self._counted = total
+
+
+def _range(pair: tuple[int, int]) -> str:
+    low, high = pair
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _cell(value: float | None) -> str:

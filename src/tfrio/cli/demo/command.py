@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrio.cli.output import console, emit_json, json_option, new_table
+from tfrio.cli.output import console, emit_json, json_option, new_table, say, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def demo_command(folder: Path, *, as_json: bool) -> None:
         steps[name] = step()
         if not as_json:
             spent = time.perf_counter() - began
-            out.print(_step_line(out, f"{number}/8 {name:<8}", f"{steps[name]}. [{spent:.1f} s]"))
+            say(_step_line(out, f"{number}/8 {name:<8}", f"{steps[name]}. [{spent:.1f} s]"))
     account = account_of(road)
     if as_json:
         emit_json({"folder": folder, "steps": steps, "account": account})
@@ -94,8 +94,7 @@ def _step_line(out: Console, label: str, text: str) -> Text | str:
 
 def _tell(folder: Path, account: Account) -> None:
     """Print the account, and where the files lie."""
-    out = console()
-    out.print()
+    say("")
     numbers = new_table("account", "", right=("",))
     numbers.add_row("patches", f"{account.patches:,}")
     numbers.add_row("pixels of the scene", f"{account.pixels:,}")
@@ -104,13 +103,11 @@ def _tell(folder: Path, account: Account) -> None:
     numbers.add_row("masked among the covered", f"{account.masked:,}")
     for name, hectares in account.hectares.items():
         numbers.add_row(name, f"{hectares:,.1f} ha")
-    out.print(numbers)
-    out.print()
+    show(numbers)
+    say("")
     files = new_table("file", "what it is")
     for name, meaning in _FILES.items():
         files.add_row(str(folder / name), meaning)
-    out.print(files)
-    out.print()
-    out.print(
-        f"next: tfrio info {folder / 'export'}   tfrio verify {folder / 'damaged'}   tfrio --help"
-    )
+    show(files)
+    say("")
+    say(f"next: tfrio info {folder / 'export'}   tfrio verify {folder / 'damaged'}   tfrio --help")
