@@ -13,9 +13,11 @@ import json
 import re
 import sys
 import warnings
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import FrameType, ModuleType
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "UsageError",
     "carry",
     "from_fault",
+    "listed",
     "many",
     "precede",
     "require",
@@ -286,6 +289,35 @@ class Fault(Protocol):
 def many(count: int, noun: str) -> str:
     """Return a noun as ``count`` asks for: ``record``, ``records``, ``patches``."""
     return noun if count == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+
+
+def listed(items: Iterable[object], *, most: int = 6, form: str = "") -> str:
+    """Write a list for a message; a long one tells how many it leaves out.
+
+    Args:
+        items: What to list; whole numbers in order, three or more without a gap, are told as one
+            range.
+        most: Most items and ranges to write.
+        form: How to write each, as in ``format(item, form)``.
+
+    Returns:
+        Text such as ``"a, b"``, ``"60 to 65"``, ``"1, 3, 5 and 12 more"``.
+    """
+    runs: list[list[Any]] = []
+    for item in items:
+        if runs and isinstance(item, Integral) and item == runs[-1][-1] + 1:
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    parts: list[tuple[str, int]] = []
+    for run in runs:
+        if len(run) > 2:
+            parts.append((f"{run[0]:{form}} to {run[-1]:{form}}", len(run)))
+        else:
+            parts += [(f"{item:{form}}", 1) for item in run]
+    left = sum(count for _, count in parts[most:])
+    text = ", ".join(part for part, _ in parts[:most])
+    return f"{text} and {left:,} more" if left else text
 
 
 def precede(whole: int) -> str:

@@ -21,7 +21,7 @@ def test_lost_patches_are_named(cli, tmp_path: Path) -> None:
     done = cli("repair", shard, tmp_path / "saved.tfrecord")
     assert done.code == 0
     first = tfrio.count(f"{prefix}-00000.tfrecord").records
-    assert f"lost with it: 1 patch of the export ({prefix}-manifest.json): {first}." in done.out
+    assert f"lost with it: patch {first} of the export ({prefix}-manifest.json)." in done.out
     Path(f"{prefix}-manifest.json").write_text("{")
     broken = cli("repair", shard, tmp_path / "again.tfrecord")
     assert broken.code == 0

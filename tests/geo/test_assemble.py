@@ -424,7 +424,7 @@ def test_the_real_earth_engine_shard(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data" / "ee" / "phen_asynch"
     name = "TEST_coeff_output_SIF_C_S_Amer"
     shard, mixer = folder / f"{name}-00005.tfrecord", folder / f"{name}-mixer.json"
-    with pytest.raises(GeoError, match="shard 00000, 00001, 00002, 00003, 00004 missing"):
+    with pytest.raises(GeoError, match="shards 00000 to 00004 missing"):
         import_image(shard, tmp_path / "map.tif", mixer=mixer)
     with pytest.warns(TfrioWarning, match="Nothing tells which pixels the export masked"):
         report = import_image(shard, tmp_path / "map.tif", mixer=mixer, partial=True, nodata=-9999)

@@ -70,7 +70,7 @@ def test_a_lone_name_with_digits_is_no_shard(tmp_path: Path) -> None:
         (("p-00000.tfrecord", "p-00002.tfrecord"), "shard 00001 missing; there are 00000, 00002"),
         (("p-00000-of-00002.tfrecord",), "shard 00001 missing; there are 00000"),
         (("p-00000.tfrecord", "p-00000.tfrecord.gz"), "shard 00000 is there more than once"),
-        (("p-00099.tfrecord",), "00009 and 89 more missing"),
+        (("p-00099.tfrecord",), "shards 00000 to 00098 missing; there are 00099"),
     ],
 )
 def test_gaps_and_doubles(tmp_path: Path, names: tuple[str, ...], text: str) -> None:

@@ -16,7 +16,7 @@ from tfrio.cli.output import (
     show,
 )
 from tfrio.cli.params import not_standard_output, overwrite_option, readable
-from tfrio.errors import GeoError, warn_user
+from tfrio.errors import GeoError, listed, many, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,9 +193,9 @@ def _tell_lost(report: RepairReport) -> None:
     if found is None or not found[1]:
         return
     manifest, patches = found
-    shown = ", ".join(map(str, patches[:20])) + (" ..." if len(patches) > 20 else "")
     click.echo(
-        f"lost with it: {plural(len(patches), 'patch')} of the export ({manifest}): {shown}. The "
+        f"lost with it: {many(len(patches), 'patch')} {listed(patches, most=20)} of the export "
+        f"({manifest}). The "
         "new file cannot take the shard's place: export again and take that shard, or leave the "
         "damaged one and skip (docs: Mending damage)"
     )

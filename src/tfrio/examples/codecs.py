@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tfrio.errors import DecodeError, EncodeError, SchemaError, require
+from tfrio.errors import DecodeError, EncodeError, SchemaError, listed, require
 from tfrio.examples.exact import refuse_masked
 from tfrio.examples.images import image_format, mangled_text
 from tfrio.examples.tensorproto import decode_tensor, encode_tensor
@@ -105,7 +105,7 @@ def misfit_text(size: int, shape: tuple[int, ...]) -> str:
     """Say that values cannot form a shape, and which two-dimensional shapes they can form."""
     text = f"{size} values cannot form ({','.join(map(str, shape))}{',' * (len(shape) == 1)})"
     pairs = [(a, size // a) for a in range(math.isqrt(size), 0, -1) if size % a == 0]
-    ways = ", ".join(f"{a}×{b}" for a, b in pairs[:4])  # noqa: RUF001
+    ways = listed((f"{a}×{b}" for a, b in pairs), most=4)  # noqa: RUF001
     return f"{text}; {size} = {ways}" if ways else text
 
 

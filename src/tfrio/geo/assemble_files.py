@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import GeoError, UsageError
+from tfrio.errors import GeoError, UsageError, listed, many
 from tfrio.examples.decode import read_batches
 from tfrio.examples.infer import observe
 from tfrio.examples.schema import Feature
@@ -164,11 +164,9 @@ def _check_numbers(files: Sequence[PredictionFile], *, partial: bool) -> None:
     total = files[0].total or max(numbers) + 1
     missing = sorted(set(range(total)) - set(numbers))
     if missing and not partial:
-        shown = ", ".join(f"{number:05d}" for number in missing[:10])
-        more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         raise GeoError(
-            f"{files[0].prefix}: shard {shown}{more} missing; there are "
-            f"{', '.join(f'{number:05d}' for number in numbers[:10])}. Fetch what is missing; "
+            f"{files[0].prefix}: {many(len(missing), 'shard')} {listed(missing, form='05d')} missing; "
+            f"there are {listed(sorted(numbers), form='05d')}. Fetch what is missing; "
             "partial=True goes on with these alone",
             path=files[0].prefix,
         )

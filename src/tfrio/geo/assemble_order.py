@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.errors import GeoError
+from tfrio.errors import GeoError, listed, many
 from tfrio.geo.assemble_shards import of_export
 from tfrio.records.names import base_name
 
@@ -75,9 +75,10 @@ def _checked_index(
     missing = np.setdiff1d(written, values)
     if len(missing) and not partial:
         own = of_export(survey, target)
+        lacks = f"{many(len(missing), 'patch')} {listed(missing)}"
         raise GeoError(
             f"{target.name}: mixer says {len(written)} patches, {_holders(own)} hold "
-            f"{len(values)}; patch {', '.join(map(str, missing[:5]))} is missing. "
+            f"{len(values)}; {lacks} {'is' if len(missing) == 1 else 'are'} missing. "
             f"{'Fetch' if own else 'Predict'} the rest, or pass partial=True to leave it nodata"
         )
     return index
@@ -87,11 +88,10 @@ def _miscounted(survey: Survey, target: Target) -> GeoError:
     expected, held = len(target.written), survey.records
     what = "mixer says" if expected == target.places.total else "the export wrote"
     files = [f"{f.path} {n}" for f, n in zip(survey.files, survey.counts, strict=True)]
-    shown = ", ".join(files[:6]) + (f" and {len(files) - 6} more" if len(files) > 6 else "")
     own = of_export(survey, target)
     remedy = _fetch(survey, own=own) if held < expected else f"Are these {_kind(own)}, each once?"
     return GeoError(
-        f"{target.name}: {what} {expected} patches, {_holders(own)} hold {held} ({shown}). "
+        f"{target.name}: {what} {expected} patches, {_holders(own)} hold {held} ({listed(files)}). "
         f"{_odd_shard(survey, target)}{remedy}",
         path=target.name,
         expected=expected,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfrio.errors import GeoError, UsageError
+from tfrio.errors import GeoError, UsageError, listed
 from tfrio.examples.writer import Writer
 from tfrio.geo.assemble_target import resolve_target
 from tfrio.geo.grid import margin_of
@@ -206,7 +206,7 @@ class PredictionWriter(Closing):
         if missing and not self._partial:
             raise GeoError(
                 f"{self._target.name}: {len(self._positions)} patches were exported, "
-                f"{len(self._seen)} predicted; missing: {', '.join(map(str, missing[:5]))}. "
+                f"{len(self._seen)} predicted; missing: {listed(missing)}. "
                 "Predict them all, or pass partial=True"
             )
 

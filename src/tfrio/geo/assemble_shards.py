@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tfrio import storage
-from tfrio.errors import GeoError
+from tfrio.errors import GeoError, listed
 from tfrio.records.names import base_name
 from tfrio.records.noted import other_bytes
 
@@ -93,11 +93,9 @@ def of_export(survey: Survey, target: Target) -> bool:
 
 def _lost(target: Target, lost: Sequence[ShardRow], total: int) -> GeoError:
     """Return the error that names missing shards and says how to go on."""
-    shown = ", ".join(shard.name for shard in lost[:5])
-    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    shown = listed((shard.name for shard in lost), most=5)
     remedy = "" if len(lost) == total else ", or pass partial=True to read those that are here"
     return GeoError(
-        f"{target.name}: {len(lost)} of {total} shards are missing: {shown}{more}. "
-        f"Fetch them{remedy}",
+        f"{target.name}: {len(lost)} of {total} shards are missing: {shown}. Fetch them{remedy}",
         path=target.name,
     )

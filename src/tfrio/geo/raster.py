@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import GeoError, require
+from tfrio.errors import GeoError, listed, require
 from tfrio.geo.crs import crs_text
 from tfrio.geo.frame import Frame
 from tfrio.geo.raster_bands import alpha_band, band_of, has_mask_band, select_bands
@@ -366,11 +366,9 @@ def open_raster(
 
 def _check_readable(dataset: Any, path: str) -> None:
     if not dataset.count:
-        parts = "; ".join(dataset.subdatasets[:6])
-        more = " ..." if len(dataset.subdatasets) > 6 else ""
+        parts = listed(dataset.subdatasets)
         raise GeoError(
-            f"{path}: holds several rasters, not one. Give one of them, or a list to stack: "
-            f"{parts}{more}"
+            f"{path}: holds several rasters, not one. Give one of them, or a list to stack: {parts}"
             if parts
             else f"{path}: holds no raster band. Give another file",
             path=path,

@@ -7,6 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfrio.errors import listed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -187,12 +189,9 @@ def _gap(prefix: str, total: int | None, found: list[int]) -> ShardGap | None:
     texts = []
     if missing:
         of = f" of {total}" if total is not None else f" before {found[-1]:05d}"
-        texts.append(f"missing shard{'s' if len(missing) > 1 else ''} {_numbers(missing)}{of}")
+        texts.append(
+            f"missing shard{'s' if len(missing) > 1 else ''} {listed(missing, form='05d')}{of}"
+        )
     if extra:
-        texts.append(f"shard {_numbers(extra)} is past the end of {total}")
+        texts.append(f"shard {listed(extra, form='05d')} is past the end of {total}")
     return ShardGap(prefix, missing, extra, total, f"{prefix}: {'; '.join(texts)}")
-
-
-def _numbers(numbers: tuple[int, ...]) -> str:
-    shown = ", ".join(f"{n:05d}" for n in numbers[:10])
-    return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"

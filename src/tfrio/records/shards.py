@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tfrio.compression import open_chunks
 from tfrio.compression.detect import HEAD_BYTES, header_length
-from tfrio.errors import CompressedDataError, warn_user
+from tfrio.errors import CompressedDataError, listed, warn_user
 from tfrio.records.names import (
     SIDECAR,
     ShardGap,
@@ -189,7 +189,7 @@ def _one(path: str) -> Listing:
     else:
         return _with_prefix(path)
     if not listing.files:
-        told = "; ".join(f"{base_name(i.path)}: {i.reason}" for i in listing.ignored[:5])
+        told = listed((f"{base_name(i.path)}: {i.reason}" for i in listing.ignored), most=5)
         raise FileNotFoundError(f"{path}: {what}" + (f" (ignored {told})" if told else ""))
     return listing
 
