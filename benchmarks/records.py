@@ -26,11 +26,11 @@ import numpy as np
 import tfrio
 from benchmarks.peers import setup
 from tfrio import _core
+from tfrio.examples.reshard import merge
 from tfrio.examples.writer import Writer
 from tfrio.records.check import check_file
 from tfrio.records.counting import count
 from tfrio.records.index import build_index
-from tfrio.records.reshard import merge
 from tfrio.records.sidecar import save_index
 
 if TYPE_CHECKING:

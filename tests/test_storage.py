@@ -221,3 +221,21 @@ def test_an_object_store_is_read_written_and_listed_through_obstore(
         with pytest.raises(Interrupted):
             write_half("s3://bucket/b")
         assert storage.size_of("s3://bucket/b") is None
+
+
+@pytest.mark.parametrize("kind", ["local", "memory", "store"])
+def test_removing_what_is_there_and_what_is_not(
+    tmp_path: Path, memory_url: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = pytest.importorskip("obstore.store").MemoryStore()
+    url = {"local": str(tmp_path / "a"), "memory": memory_url, "store": "s3://bucket/a"}[kind]
+    if kind == "store":
+        for module in ("writing", "listing"):
+            monkeypatch.setattr(f"tfrio.storage.{module}.uses_obstore", lambda _: True)
+            monkeypatch.setattr(f"tfrio.storage.{module}.obstore_of", lambda _: (store, "a"))
+    with storage.atomic_write(url) as file:
+        file.write(DATA)
+    assert storage.size_of(url) == len(DATA)
+    storage.remove(url)
+    assert storage.size_of(url) is None
+    storage.remove(url)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tfrio.examples.decode import read, read_batches
     from tfrio.examples.infer import infer_schema
     from tfrio.examples.opened import ExampleSequence, open  # noqa: A004
+    from tfrio.examples.repair import repair
+    from tfrio.examples.reshard import merge, reshard
     from tfrio.examples.schema import Feature, Schema
     from tfrio.examples.schema_files import load_schema, save_schema
     from tfrio.examples.stats import stats
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from tfrio.records.counting import count
     from tfrio.records.damage import Damage, DamageReport
     from tfrio.records.reader import read_records
-    from tfrio.records.repair import repair
-    from tfrio.records.reshard import merge, reshard
     from tfrio.records.sequence import RecordSequence
     from tfrio.records.sharded import ShardedWriter
     from tfrio.records.verify import VerifyReport, verify
@@ -103,8 +103,8 @@ _CONTENTS = {
     "tfrio.records.counting": ("count",),
     "tfrio.records.damage": ("Damage", "DamageReport"),
     "tfrio.records.reader": ("read_records",),
-    "tfrio.records.repair": ("repair",),
-    "tfrio.records.reshard": ("merge", "reshard"),
+    "tfrio.examples.repair": ("repair",),
+    "tfrio.examples.reshard": ("merge", "reshard"),
     "tfrio.records.sequence": ("RecordSequence",),
     "tfrio.records.sharded": ("ShardedWriter",),
     "tfrio.records.verify": ("VerifyReport", "verify"),

@@ -19,10 +19,10 @@ from tfrio.compression.blocks import HEADER_SIZE, parse_header
 from tfrio.compression.deflate import deflate_member
 from tfrio.compression.salvage import Gap, save_block
 from tfrio.errors import CorruptRecordError, TfrioWarning
+from tfrio.examples.repair import repair
 from tfrio.records.damage import Damage
 from tfrio.records.index import read_blocks
 from tfrio.records.reader import read_records
-from tfrio.records.repair import repair
 from tfrio.records.sequence import RecordSequence
 from tfrio.records.verify import verify
 from tfrio.records.writer import RecordWriter

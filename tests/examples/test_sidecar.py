@@ -18,9 +18,9 @@ from tfrio.examples.axes import RowAxes
 from tfrio.examples.decode import read, read_batches
 from tfrio.examples.opened import open as tfrio_open
 from tfrio.examples.schema import Feature
-from tfrio.examples.sidecar import carry_sidecars, load_sidecar
+from tfrio.examples.sidecar import load_sidecar
 from tfrio.examples.writer import Writer
-from tfrio.records.reader import read_records
+from tfrio.storage import size_of
 
 
 def test_arrays_come_back_with_their_axes(tmp_path: Path) -> None:
@@ -391,6 +391,31 @@ def test_a_remote_file_has_its_sidecar_beside_it() -> None:
     assert [row["x"].shape for row in read(url)] == [(6,)]
 
 
+def test_a_remote_sidecar_goes_with_its_file() -> None:
+    url = "memory://noted/same.tfrecord"
+    with Writer(url) as writer:
+        writer.write({"x": np.zeros((2, 3))})
+    size = size_of(url)
+    with Writer(url) as writer:
+        writer.write({"x": np.zeros(6)})
+    assert size_of(url) == size, "so the old sidecar would be believed"
+    assert [row["x"].shape for row in read(url)] == [(6,)]
+
+
+def test_a_store_that_keeps_an_old_sidecar_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "no right to remove", path)
+
+    with Writer("memory://noted/c.tfrecord") as writer:
+        writer.write({"x": np.zeros((2, 3))})
+    monkeypatch.setattr("tfrio.examples.sidecar.remove", refuse)
+    with (
+        pytest.warns(TfrioWarning, match=r"c\.tfrecord\.schema\.json: .* remove it"),
+        Writer("memory://noted/c.tfrecord") as writer,
+    ):
+        writer.write({"x": np.zeros(6)})
+
+
 def test_a_store_that_takes_no_sidecar_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str) -> None:
         raise PermissionError(13, "no right to write", path)
@@ -412,35 +437,6 @@ def test_appending_to_a_file_that_another_writer_made_believes_no_old_sidecar(
     with Writer(tmp_path / "a", mode="a") as writer:
         writer.write({"x": np.ones((2, 3))})
     assert [row["x"].shape for row in read(tmp_path / "a")] == [(6,), (6,), (2, 3)]
-
-
-def test_notes_of_files_copied_into_one(tmp_path: Path) -> None:
-    def write(name: str, *shapes: tuple[int, ...], sidecar: bool = True) -> tuple[str, int]:
-        with Writer(tmp_path / name, sidecar=sidecar, sequence=True) as writer:
-            for shape in shapes:
-                writer.write_sequence({"x": np.ones(shape)}, {"s": [np.ones((2, 2))]})
-        return str(tmp_path / name), len(shapes)
-
-    def joined(*parts: tuple[str, int]) -> list[Any]:
-        with Writer(tmp_path / "all", sequence=True) as writer:
-            for path, _ in parts:
-                for payload in read_records(path):
-                    writer.write_payload(payload)
-        carry_sidecars(parts, str(tmp_path / "all"))
-        return [(row["x"].shape, np.shape(row["s"])) for row in read(tmp_path / "all")]
-
-    wide, tall = write("wide", (2, 3), (2, 3)), write("tall", (3, 2))
-    mixed, lost = write("mixed", (1, 2), (3, 3)), write("lost", (2, 3), sidecar=False)
-    empty = write("empty")
-    assert joined(wide, empty, wide) == [((2, 3), (1, 2, 2))] * 4
-    noted = load_sidecar(tmp_path / "all")
-    assert noted is not None
-    assert noted.rows == {}
-    wanted = [(2, 3), (2, 3), (3, 2), (1, 2), (3, 3)]
-    assert joined(wide, tall, mixed) == [(shape, (1, 2, 2)) for shape in wanted]
-    assert joined(lost, tall) == [((6,), (1, 4)), ((3, 2), (1, 4))]
-    assert joined(lost) == [((6,), (1, 4))]
-    assert load_sidecar(tmp_path / "all") is None
 
 
 @pytest.mark.parametrize("second", [(2, 3), (4, 3), (4, 5), (6,), None])

@@ -36,7 +36,7 @@ def damage(shard: Path, *records: int, at: int = 500) -> None:
     shard.write_bytes(data)
 
 
-def repaired(shard: Path) -> tfrio.records.repair.RepairReport:
+def repaired(shard: Path) -> tfrio.examples.repair.RepairReport:
     return tfrio.repair(shard, shard.parent.parent / "saved.tfrecord")
 
 

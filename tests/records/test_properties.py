@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.records import golden
 from tests.records.golden import put
 from tfrio.errors import UsageError
+from tfrio.examples.reshard import reshard
 from tfrio.records import seek
 from tfrio.records.damage import Damage
 from tfrio.records.index import build_index
 from tfrio.records.reader import read_records
-from tfrio.records.reshard import reshard
 from tfrio.records.sequence import RecordSequence
 from tfrio.records.sharded import ShardedWriter
 from tfrio.records.sidecar import load_index, save_index

@@ -16,11 +16,11 @@ import pytest
 from tests.records import golden
 from tests.records.golden import PAYLOADS, THREE, THREE_GZ
 from tfrio.errors import CorruptRecordError, UsageError
+from tfrio.examples.repair import repair
+from tfrio.examples.reshard import merge, reshard
 from tfrio.records.access import RecordFile
 from tfrio.records.counting import count, head
 from tfrio.records.reader import read_records
-from tfrio.records.repair import repair
-from tfrio.records.reshard import merge, reshard
 from tfrio.records.sequence import RecordSequence
 from tfrio.records.verify import verify
 from tfrio.records.writer import RecordWriter

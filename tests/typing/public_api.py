@@ -7,10 +7,10 @@ from typing import Any, assert_type
 
 import tfrio
 from tfrio.examples.columns import Batch
+from tfrio.examples.repair import RepairReport
 from tfrio.geo.assemble_report import ImportReport
 from tfrio.geo.report import ExportReport
 from tfrio.records.damage import Damage
-from tfrio.records.repair import RepairReport
 from tfrio.tables.export import TableExportReport
 
 

@@ -21,9 +21,9 @@ from tfrio.errors import GeoError, listed, many, warn_user
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfrio.examples.repair import RepairReport
+    from tfrio.examples.reshard import CopyReport
     from tfrio.records.index import RecordIndex
-    from tfrio.records.repair import RepairReport
-    from tfrio.records.reshard import CopyReport
 
 __all__ = [
     "count_command",
@@ -168,7 +168,7 @@ def repair_command(
     Example:
       tfrio repair damaged.tfrecord.gz saved.tfrecord.gz
     """
-    from tfrio.records.repair import repair
+    from tfrio.examples.repair import repair
 
     with progress("repairing", "bytes") as update:
         report = repair(path, out, compression=compression, overwrite=overwrite, progress=update)
@@ -232,7 +232,7 @@ def split_command(
       tfrio split big.tfrecord out/train --shards 16
       tfrio split big.tfrecord out/train --max-bytes 100000000 --compression gzip
     """
-    from tfrio.records.reshard import reshard
+    from tfrio.examples.reshard import reshard
 
     with progress("splitting", "bytes") as update:
         report = reshard(
@@ -274,7 +274,7 @@ def merge_command(
     Example:
       tfrio merge 'shards/train-*' train.tfrecord.gz
     """
-    from tfrio.records.reshard import merge
+    from tfrio.examples.reshard import merge
 
     with progress("merging", "bytes") as update:
         report = merge(

@@ -80,6 +80,20 @@ class RowAxes:
         for first, stop, which in zip(self._starts, self._stops, self._which, strict=True):
             yield first, self._shapes[which], stop - first
 
+    def between(self, first: int, stop: int) -> Iterator[tuple[int, Axes, int]]:
+        """Yield the runs like ``runs``, but only what lies between two records.
+
+        Args:
+            first: Number of the first record.
+            stop: Number of the record behind the last.
+        """
+        for run in range(max(bisect_right(self._starts, first) - 1, 0), len(self._starts)):
+            if self._starts[run] >= stop:
+                return
+            begin, end = max(self._starts[run], first), min(self._stops[run], stop)
+            if begin < end:
+                yield begin, self._shapes[self._which[run]], end - begin
+
     def common(self) -> Axes | None:
         """Return the axes that all noted records fit, one of them -1; None where none do."""
         used = {shape for _, shape, _ in self.runs()}

@@ -15,21 +15,18 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfrio.errors import SchemaError
+from tfrio.errors import SchemaError, warn_user
 from tfrio.examples.axes import RowAxes
 from tfrio.examples.schema import Feature, Schema
 from tfrio.examples.schema_json import schema_from_json, schema_to_json
-from tfrio.examples.told import Told, shape_only
 from tfrio.records.counting import count
-from tfrio.storage import atomic_write, is_regular, is_remote, local_path, open_read, size_of
+from tfrio.storage import atomic_write, is_regular, is_remote, open_read, remove, size_of
 from tfrio.types import path_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tfrio.examples.encode import RowEncoder
 
-__all__ = ["SUFFIX", "Noted", "carry_sidecars", "load_sidecar", "noted", "save_sidecar"]
+__all__ = ["SUFFIX", "Noted", "load_sidecar", "noted", "save_sidecar"]
 
 SUFFIX = ".schema.json"
 
@@ -52,6 +49,13 @@ class Noted(NamedTuple):
     def __bool__(self) -> bool:
         """Return whether there is anything to note."""
         return bool(self.schema or self.rows)
+
+    def axes(self, name: str) -> RowAxes:
+        """Return the axes of a feature record by record; none where it has fewer than two."""
+        shape = self.schema[name].shape or () if name in self.schema else ()
+        if len(shape) > 1:
+            return RowAxes.same([d for d in shape if isinstance(d, int)])
+        return self.rows.get(name) or RowAxes()
 
 
 def noted(rows: RowEncoder) -> Noted:
@@ -90,28 +94,61 @@ def noted(rows: RowEncoder) -> Noted:
 
 
 def save_sidecar(
-    path: str, found: Noted, *, added: int | None = None, before: Noted | None = None
+    path: str,
+    found: Noted,
+    *,
+    added: int | None = None,
+    before: Noted | None = None,
+    remedy: str = "read it with a schema",
 ) -> None:
-    """Write the sidecar of a complete data file, or remove one that says nothing.
+    """Write the sidecar of a complete data file, or remove that of a file before it.
+
+    A store that refuses is told of in a warning, as the data file is whole.
 
     Args:
         path: The data file.
         found: What to note.
         added: How many records were appended to the file; None where all are new.
         before: What was noted of the records before these.
+        remedy: What to do where nothing can be noted, for the warning.
     """
-    if added is not None and (before or found):
-        found = _joined(before or Noted(Schema(), {}), found, path, added)
-    if not found:
+    try:
+        if added is not None and (before or found):
+            found = _joined(before or Noted(Schema(), {}), found, path, added)
+        if found:
+            _write(path, found)
+        else:
+            _remove(path)
+    except OSError as error:
         if not is_remote(path):
-            local_path(path + SUFFIX).unlink(missing_ok=True)
-        return
+            raise
+        names = sorted({**found.schema, **found.rows})
+        warn_user(
+            f"{path}: the axes or types of {names} could not be noted beside it ({error}); {remedy}"
+            if names
+            else f"{path + SUFFIX}: it was written for an earlier file and could not be removed "
+            f"({error}); remove it"
+        )
+
+
+def _write(path: str, found: Noted) -> None:
     value = json.loads(schema_to_json(found.schema))
     value["bytes"] = size_of(path)
     if found.rows:
         value["rows"] = {name: axes.to_json() for name, axes in found.rows.items()}
     with atomic_write(path + SUFFIX) as file:
         file.write(json.dumps(value, indent=None if found.rows else 2).encode())
+
+
+def _remove(path: str) -> None:
+    """Remove the sidecar of an earlier file: one of the same size would be believed."""
+    place = path + SUFFIX
+    there = None
+    # Stores without the right to list their files refuse what is not there.
+    with contextlib.suppress(OSError):
+        there = size_of(place)
+    if there is not None:
+        remove(place)
 
 
 def load_sidecar(path: object) -> Noted | None:
@@ -135,34 +172,6 @@ def load_sidecar(path: object) -> Noted | None:
         return None
     schema = Schema({name: replace(f, required=False) for name, f in found[1].schema.items()})
     return found[1]._replace(schema=schema)
-
-
-def carry_sidecars(parts: Sequence[tuple[str, int]], target: str) -> None:
-    """Note beside a file what the files noted that its records were copied from.
-
-    Args:
-        parts: Those files and the number of their records, in the order copied.
-        target: The complete new file.
-    """
-    told = Told()
-    noted = [(load_sidecar(path), records) for path, records in parts if records]
-    for number, (found, _) in enumerate(noted):
-        told.add(str(number), found)
-    rows: dict[str, RowAxes] = {}
-    for name, place in told.apart().items():
-        if place == "list" or not all(_axes_only(found, name) for found, _ in noted):
-            continue
-        rows[name], first = RowAxes(), 0
-        for found, records in noted:
-            if found is not None:
-                _copy(found, name, rows[name], first, records)
-            first += records
-    save_sidecar(target, Noted(Schema(dict(told.agreed())), rows))
-
-
-def _axes_only(noted: Noted | None, name: str) -> bool:
-    """Return whether a file notes no more than axes of a feature."""
-    return noted is None or name in noted.rows or shape_only(noted.schema.get(name))
 
 
 def _may_have_one(path: object) -> bool:
@@ -205,10 +214,7 @@ def _differ(before: Noted, after: Noted, name: str) -> bool:
 
 
 def _copy(noted: Noted, name: str, axes: RowAxes, first: int, count: int) -> None:
-    feature = noted.schema.get(name)
-    if feature is not None and count and len(feature.shape or ()) > 1:
-        axes.note(first, [d for d in feature.shape or () if isinstance(d, int)], count)
-    for start, shape, many in noted.rows[name].runs() if name in noted.rows else ():
+    for start, shape, many in noted.axes(name).between(0, count):
         axes.note(first + start, shape, many)
 
 

@@ -183,6 +183,19 @@ class Told:
             if name not in agreed and name not in self._odd
         }
 
+    def row_by_row(self) -> set[str]:
+        """Return the features of ``apart`` that can be noted of single records: only by axes."""
+        return {
+            name
+            for name, place in self.apart().items()
+            if place == "context"
+            and all(shape_only(notes.get(name)) for notes in self._files.values())
+        }
+
+    def names(self) -> set[str]:
+        """Return all features of which a file says something."""
+        return set(self._first)
+
     def _count(self, notes: dict[str, Note]) -> None:
         for name, note in notes.items():
             first = self._first.setdefault(name, note)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfrio.errors import UsageError
 from tfrio.examples.decode import read
-from tfrio.records.reshard import CopyReport, merge
+from tfrio.examples.reshard import CopyReport, merge
 from tfrio.records.shards import expand
 from tfrio.storage import refuse_stream
 

@@ -16,7 +16,7 @@ from tfrio.examples.schema import Schema
 from tfrio.examples.sidecar import load_sidecar, noted, save_sidecar
 from tfrio.examples.wire import Encoders, Target, WireColumn, check_values, pieces
 from tfrio.records.writer import Mode, RecordWriter
-from tfrio.storage import is_remote, is_stream
+from tfrio.storage import is_stream
 from tfrio.storage.closing import Closing
 from tfrio.types import path_text
 
@@ -247,16 +247,13 @@ class Writer(Closing):
     def _note(self, path: str) -> None:
         """Note beside the complete file what its records do not tell."""
         found = noted(self._rows)
-        try:
-            added = self._out.records if self._joined else None
-            save_sidecar(path, found, added=added, before=self._before)
-        except OSError as error:
-            if not is_remote(path):
-                raise
-            warn_user(
-                f"{path}: the axes or types of {sorted({**found.schema, **found.rows})} could not "
-                f"be noted beside it ({error}); read it with a schema, or say sidecar=False"
-            )
+        save_sidecar(
+            path,
+            found,
+            added=self._out.records if self._joined else None,
+            before=self._before,
+            remedy="read it with a schema, or say sidecar=False",
+        )
         for name in found.lost:
             warn_user(
                 f"{path}: the steps of '{name}' differ in more than one axis, and come back flat; "

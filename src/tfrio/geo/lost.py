@@ -9,8 +9,8 @@ from tfrio.geo.fills import exports_beside
 from tfrio.geo.manifest import is_of_table, read_manifest
 
 if TYPE_CHECKING:
+    from tfrio.examples.repair import RepairReport
     from tfrio.geo.manifest import Manifest, ShardRow
-    from tfrio.records.repair import RepairReport
 
 __all__ = ["lost_patches", "lost_with"]
 

@@ -34,6 +34,7 @@ from tfrio.storage.writing import (
     open_beside,
     open_write,
     publish,
+    remove,
     temporary_beside,
 )
 
@@ -63,6 +64,7 @@ __all__ = [
     "read_full",
     "refuse_existing",
     "refuse_stream",
+    "remove",
     "size_of",
     "temporary_beside",
 ]

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from tfrio.errors import TfrioError, require
 from tfrio.storage.listing import is_stream
 from tfrio.storage.reading import local_path
-from tfrio.storage.remote import filesystem, is_remote, obstore_of, uses_obstore
+from tfrio.storage.remote import filesystem, is_remote, obstore_of, remote_errors, uses_obstore
 from tfrio.types import path_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "open_beside",
     "open_write",
     "publish",
+    "remove",
     "temporary_beside",
 ]
 
@@ -144,6 +145,28 @@ def atomic_write(path: PathLike, *, fsync: bool = False) -> Iterator[IO[bytes]]:
         if os.getpid() == process:  # not in a forked child, which leaves the block as it ends
             temporary.unlink(missing_ok=True)
         raise
+
+
+def remove(path: PathLike) -> None:
+    """Remove a file, if there is one.
+
+    Args:
+        path: Local path or URL.
+
+    Raises:
+        OSError: The store refuses.
+    """
+    if not is_remote(path):
+        local_path(path).unlink(missing_ok=True)
+        return
+    url = path_text(path)
+    with contextlib.suppress(FileNotFoundError):
+        if uses_obstore(url):
+            store, key = obstore_of(url)
+            remote_errors(url, lambda: require("obstore", extra="cloud").delete(store, key))
+        else:
+            fs, inside = filesystem(url)
+            fs.rm(inside)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from tfrio.compression import DEFAULT_LEVEL
 from tfrio.errors import SchemaError, UsageError, many, require, warn_user
 from tfrio.examples.arrow import from_arrow
 from tfrio.examples.arrow_c import LIST, PLACE
-from tfrio.examples.sidecar import carry_sidecars
+from tfrio.examples.carry import Carried
 from tfrio.examples.writer import Writer
 from tfrio.records.names import is_record_name, stem_of
 from tfrio.records.reader import read_records
@@ -155,17 +155,18 @@ def _check_target(target: str, form: str) -> None:
 
 
 def _recompress(source: PathsLike, target: str, level: int, told: _Told) -> int:
-    parts: list[tuple[str, int]] = []
+    files = expand(source)
+    carried = Carried(files)
     with RecordWriter(target, level=level) as writer:
-        for path in expand(source):
+        for path in files:
             before = writer.records
             for number, payload in enumerate(read_records(path)):
                 writer.write(payload)
                 if number % _TOLD_EVERY == 0:
                     told(writer.records, 0)
-            parts.append((path, writer.records - before))
+            carried.take(path, range(writer.records - before))
         rows = writer.records
-    carry_sidecars(parts, target)
+    carried.save(target)
     return rows
 
 

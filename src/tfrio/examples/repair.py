@@ -1,4 +1,7 @@
-"""Repair: write a new file with every whole record, and say what was dropped and where."""
+"""Repair: write a new file with every whole record, and say what was dropped and where.
+
+What the file notes of its features goes with the records.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrio.compression import DEFAULT_LEVEL
 from tfrio.errors import UsageError, many
+from tfrio.examples.carry import Carried
 from tfrio.records.damage import Damage, without_payload
 from tfrio.records.reader import RecordStream
 from tfrio.records.walk import Chunk, walk
@@ -132,6 +136,7 @@ def repair(
     if not is_remote(path) and local_path(path).is_dir():
         raise UsageError(f"{path}: a folder; repair takes one file at a time")
     refuse_existing(out, overwrite=overwrite)
+    carried = Carried([path])
     damages: list[Damage] = []
     repaired = 0
     with (
@@ -141,14 +146,18 @@ def repair(
         for event in walk(stream):
             if isinstance(event, Chunk):
                 writer.write_framed(*event.frames())
+                carried.take(path, range(event.first, event.first + len(event.spans)))
             else:
                 damages.append(without_payload(event))
                 if event.repairable and event.payload is not None:
                     writer.write(event.payload)
+                    carried.take(path, [event.record])
                     repaired += 1
             if progress:
                 progress(stream.consumed, stream.size or 0)
         if damages and not writer.records:
             writer.abort()
+    if writer.records or not damages:
+        carried.save(out)
     dropped = sum(damage.lost for damage in damages if not damage.repairable)
     return RepairReport(path, out, writer.records, repaired, dropped, tuple(damages))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.records import golden
 from tests.records.golden import FRAMES, PAYLOADS, THREE, put
 from tfrio.errors import CorruptRecordError, TfrioWarning, UsageError
-from tfrio.records import reshard as module
+from tfrio.examples import reshard as module
+from tfrio.examples.reshard import merge, reshard
 from tfrio.records.names import base_name
 from tfrio.records.reader import read_records
-from tfrio.records.reshard import filter_records, merge, reshard
 from tfrio.records.sharded import ShardedWriter
 from tfrio.records.shards import expand
 from tfrio.records.verify import verify
@@ -33,7 +33,7 @@ def test_three_records_to_two_shards_and_back(tmp_path: Path) -> None:
     back = merge(tmp_path / "out", tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == THREE
     assert back.records == 3
-    kept = filter_records(tmp_path / "back", tmp_path / "f", lambda p: p != PAYLOADS[1])
+    kept = merge(tmp_path / "back", tmp_path / "f", keep=lambda p: p != PAYLOADS[1])
     assert (tmp_path / "f").read_bytes() == FRAMES[0] + FRAMES[2]
     assert (kept.records, kept.left_out) == (2, 1)
     assert json.loads(json.dumps(report.to_dict()))["files"][0]["records"] == 2

@@ -1,16 +1,17 @@
-"""Split, merge and filter: the same payload bytes in other files, streaming, restartable."""
+"""Split, merge, filter: the same payloads, with what is noted of them, in other files."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from tfrio.compression import DEFAULT_LEVEL
 from tfrio.errors import TfrioWarning, UsageError
+from tfrio.examples.carry import Carried
 from tfrio.records.check import digest_of
 from tfrio.records.counting import count
 from tfrio.records.damage import DamagePolicy, DamageReport, ErrorMode
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from tfrio.types import PathLike, PathsLike
 
-__all__ = ["CopyReport", "ShardRow", "filter_records", "merge", "reshard"]
+__all__ = ["CopyReport", "ShardRow", "merge", "reshard"]
 
 
 class ShardRow(msgspec.Struct, frozen=True):
@@ -97,6 +98,22 @@ class CopyReport:
         }
 
 
+class _Piece(NamedTuple):
+    """Framed records in a row. ``frames`` dies at the next step of the copy.
+
+    Attributes:
+        frames: The records.
+        ends: int64 (n,), the end of each in ``frames``, in bytes.
+        path: The file they come from.
+        numbers: Their numbers in that file.
+    """
+
+    frames: memoryview
+    ends: NDArray[np.int64]
+    path: str
+    numbers: Sequence[int]
+
+
 class _Copy:
     """Streams the framed records of files, past damage as told, through a filter.
 
@@ -120,8 +137,8 @@ class _Copy:
         self._progress = progress
         self.left_out = 0
 
-    def __iter__(self) -> Iterator[tuple[memoryview, NDArray[np.int64]]]:
-        """Yield frames and their ends; they die at the next step."""
+    def __iter__(self) -> Iterator[_Piece]:
+        """Yield the records to write, in order."""
         sizes = [size_of(file) or 0 for file in self._files]
         for number, file in enumerate(self._files):
             before = sum(sizes[:number])
@@ -130,23 +147,24 @@ class _Copy:
                     if not isinstance(event, Chunk):
                         self.policy.take(event)
                     elif self._keep is None:
-                        yield event.frames()
-                    else:
-                        yield from self._kept(event)
+                        numbers = range(event.first, event.first + len(event.spans))
+                        yield _Piece(*event.frames(), file, numbers)
+                    elif (kept := self._kept(event, file)).numbers:
+                        yield kept
                     if self._progress:
                         self._progress(before + stream.consumed, sum(sizes))
             self.policy.file_done(file)
 
-    def _kept(self, chunk: Chunk) -> Iterator[tuple[memoryview, NDArray[np.int64]]]:
+    def _kept(self, chunk: Chunk, file: str) -> _Piece:
         assert self._keep is not None
         frames, ends = chunk.frames()
-        begin = 0
-        for payload, end in zip(chunk.payloads(), ends.tolist(), strict=True):
-            if self._keep(payload):
-                yield frames[begin:end], np.array([end - begin], np.int64)
-            else:
-                self.left_out += 1
-            begin = end
+        kept = np.fromiter((bool(self._keep(p)) for p in chunk.payloads()), bool, len(ends))
+        self.left_out += len(kept) - int(np.count_nonzero(kept))
+        starts = np.append(0, ends[:-1])
+        spans = zip(starts[kept].tolist(), ends[kept].tolist(), strict=True)
+        together = b"".join([frames[begin:end] for begin, end in spans])
+        numbers = (np.flatnonzero(kept) + chunk.first).tolist()
+        return _Piece(memoryview(together), np.cumsum((ends - starts)[kept]), file, numbers)
 
 
 @dataclass(slots=True)
@@ -180,6 +198,7 @@ class _Filler:
         limits: Where each shard ends; the last one holds for all after it.
         total: Number of shards for the names, None for a ``-00000`` sequence.
         manifest: What an earlier run has finished.
+        carried: What the files note of the records.
         options: Of ``RecordWriter``.
     """
 
@@ -190,6 +209,7 @@ class _Filler:
         limits: list[_Limit],
         total: int | None,
         manifest: _Manifest,
+        carried: Carried,
         options: dict[str, Any],
     ) -> None:
         self._prefix = prefix
@@ -197,13 +217,15 @@ class _Filler:
         self._limits = limits
         self._total = total
         self._manifest = manifest
+        self._carried = carried
         self._options = options
         self._writer: RecordWriter | None = None
         self._bytes = 0
         self._skip = sum(row.records for row in manifest.shards)
 
-    def add(self, frames: memoryview, ends: NDArray[np.int64]) -> None:
+    def add(self, piece: _Piece) -> None:
         """Write records to the shards they belong to, those of finished shards left out."""
+        frames, ends, path, numbers = piece
         done = min(self._skip, len(ends))
         self._skip -= done
         begin = int(ends[done - 1]) if done else 0
@@ -216,6 +238,7 @@ class _Filler:
                 continue
             stop = int(ends[done + n - 1])
             writer.write_framed(frames[begin:stop], ends[done : done + n] - begin)
+            self._carried.take(path, numbers[done : done + n])
             self._bytes += stop - begin
             done, begin = done + n, stop
 
@@ -231,6 +254,7 @@ class _Filler:
         assert writer is not None
         writer.close()
         self._writer = None
+        self._carried.save(writer.path)
         size = local_path(writer.path).stat().st_size
         row = ShardRow(writer.path, writer.records, size, digest_of(writer.path))
         self._manifest.shards.append(row)
@@ -363,11 +387,11 @@ def reshard(
     if not resumed:
         _refuse_mixture(text, suffix, number, overwrite=overwrite)
     writing = {"compression": compression, "level": level}
-    filler = _Filler(text, suffix, limits, number, manifest, writing)
+    filler = _Filler(text, suffix, limits, number, manifest, Carried(files), writing)
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
     try:
-        for frames, ends in copy:
-            filler.add(frames, ends)
+        for piece in copy:
+            filler.add(piece)
         filler.end()
     except BaseException:
         filler.abort()
@@ -423,7 +447,7 @@ def _total(files: Sequence[str], keep: Callable[[bytes], bool] | None, errors: E
         return count(files).records
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TfrioWarning)  # the copy itself warns
-        return sum(len(ends) for _, ends in _Copy(files, keep, DamagePolicy(errors)))
+        return sum(len(piece.ends) for piece in _Copy(files, keep, DamagePolicy(errors)))
 
 
 def merge(
@@ -462,14 +486,12 @@ def merge(
     stream = is_stream(out)
     refuse_existing(out, overwrite=overwrite)
     copy = _Copy(files, keep, DamagePolicy(errors, max_bad=max_bad), progress)
+    carried = Carried(files)
     with RecordWriter(out, compression=compression, level=level) as writer:
-        for frames, ends in copy:
+        for frames, ends, path, numbers in copy:
             writer.write_framed(frames, ends)
+            carried.take(path, numbers)
+    carried.save(out)
     size, digest = (0, "") if stream else (size_of(out) or 0, digest_of(out))
     row = ShardRow(out, writer.records, size, digest)
     return CopyReport((row,), writer.records, 0, copy.left_out, copy.policy.report)
-
-
-def filter_records(paths: PathsLike, out: PathLike, keep: Callable[[bytes], bool]) -> CopyReport:
-    """Write the records whose payload ``keep`` accepts to one file; see ``merge``."""
-    return merge(paths, out, keep=keep)

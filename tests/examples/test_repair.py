@@ -12,8 +12,8 @@ import pytest
 from tests.records import golden
 from tests.records.golden import PAYLOADS, THREE, put
 from tfrio.errors import NotTFRecordError, UsageError
+from tfrio.examples.repair import repair
 from tfrio.records.reader import read_records
-from tfrio.records.repair import repair
 from tfrio.records.writer import RecordWriter
 
 
