@@ -165,8 +165,8 @@ def _check_numbers(files: Sequence[PredictionFile], *, partial: bool) -> None:
     missing = sorted(set(range(total)) - set(numbers))
     if missing and not partial:
         raise GeoError(
-            f"{files[0].prefix}: {many(len(missing), 'shard')} {listed(missing, form='05d')} missing; "
-            f"there are {listed(sorted(numbers), form='05d')}. Fetch what is missing; "
+            f"{files[0].prefix}: {many(len(missing), 'shard')} {listed(missing, form='05d')} "
+            f"missing; there are {listed(sorted(numbers), form='05d')}. Fetch what is missing; "
             "partial=True goes on with these alone",
             path=files[0].prefix,
         )
