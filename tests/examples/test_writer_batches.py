@@ -314,3 +314,35 @@ def test_numbers_of_values_that_the_schema_does_not_allow_are_refused(
     if place == "context":  # what is left out may be anything
         with Writer(tmp_path / "a", schema={"x": absent}) as writer:
             writer.write_batch({"x": column}, present={"x": np.array([True, False])})
+
+
+def test_empty_arrays_of_numbers_are_rows_without_byte_strings(tmp_path: Path) -> None:
+    schema = {"b": Feature("bytes")}
+    with Writer(tmp_path / "a", schema=schema) as writer:
+        writer.write_batch({"b": np.zeros((2, 0))})
+    assert [row["b"] for row in read(tmp_path / "a", schema=schema)] == [[], []]
+
+
+class Sized:
+    """It has a length, and nothing else."""
+
+    def __len__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("feature", "value", "text"),
+    [
+        (Feature("bytes", (2,), codec="raw", dtype="uint8"), [[1], [2, 3]], "needs an array"),
+        (Feature("int64", ("h", 2), required=False), [[1], [2, 3]], "is no array"),
+        (Feature("int64"), Sized(), "is a single value"),
+    ],
+)
+def test_what_is_no_array_is_one_clear_error(
+    tmp_path: Path, feature: Feature, value: Any, text: str
+) -> None:
+    schema = {"x": feature, "h": Feature("int64", (), required=False)}
+    with Writer(tmp_path / "a", schema=schema) as writer:
+        write = writer.write_batch if isinstance(value, Sized) else writer.write
+        with pytest.raises(EncodeError, match=f"'x'.*{text}.*Record 0 of"):
+            write({"x": value})

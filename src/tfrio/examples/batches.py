@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -317,6 +318,8 @@ def _length(name: str, column: Any) -> int:
         raise EncodeError(f"column '{name}': {advice}", feature=name)
     single = isinstance(column, memoryview) and column.format in ("B", "b", "c")
     single = single and column.ndim == 1  # bytes, as in a row
+    ways = "__iter__", "__getitem__", "__array__"
+    single = single or not any(map(partial(hasattr, column), ways))
     if not single and not isinstance(column, str | bytes | bytearray):
         with contextlib.suppress(TypeError):  # len() of a number, or of an array without axes
             return len(column)

@@ -68,7 +68,10 @@ def encode_value(value: Any, feature: Feature) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     refuse_masked(value)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:  # lists of differing length
+        raise EncodeError(f"{feature.codec} needs an array: {error}") from error
     _check_encodable(array, feature)
     if feature.codec == "image":
         return _encode_image(array)

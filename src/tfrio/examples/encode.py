@@ -298,7 +298,7 @@ class RowEncoder:
         for name, feature in self.schema.items():
             value = row.get(name)
             if feature.dims and value is not None and not isinstance(value, bytes):
-                extra.update(_axes(name, np.shape(value), feature, row))
+                extra.update(_axes(name, _shape_of(name, value), feature, row))
         return {**row, **{k: v for k, v in extra.items() if k in self.schema}} if extra else row
 
     def _check_complete(self, row: Mapping[str, Any]) -> None:
@@ -331,6 +331,14 @@ class RowEncoder:
             return
         axes = self.shapes.setdefault(key, RowAxes())
         axes.note(self.record + row if place == "context" else axes.end, shape, count)
+
+
+def _shape_of(name: str, value: Any) -> tuple[int, ...]:
+    """Return the shape of an array or of nested lists; refuse lists of differing length."""
+    try:
+        return np.shape(value)
+    except (TypeError, ValueError) as error:
+        raise EncodeError(f"feature '{name}' is no array: {error}", feature=name) from error
 
 
 def _axes(

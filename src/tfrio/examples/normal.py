@@ -183,9 +183,11 @@ def _joined(parts: list[Stored | None], kind: Kind) -> Any:
 
 
 def _shaped(stored: Stored) -> Any:
-    if stored.kind == "bytes":
-        return BytesColumn.of(stored.flat)
-    return stored.flat.reshape(stored.shape)
+    if stored.kind != "bytes":
+        return stored.flat.reshape(stored.shape)
+    flat = BytesColumn.of(stored.flat)
+    rows, *axes = stored.shape
+    return Ragged(flat, np.arange(rows + 1, dtype=np.int64) * math.prod(axes)) if axes else flat
 
 
 def _check_kind(name: str, wanted: Kind, got: Kind) -> None:
