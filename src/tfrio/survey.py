@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 from tfrio import _core
 from tfrio.errors import SchemaError
 from tfrio.examples.check import SchemaCheck, misfits
+from tfrio.examples.engine import Options
 from tfrio.examples.layout import shown_name
 from tfrio.examples.observe import Observation, Seen
 from tfrio.examples.schema import Schema
@@ -20,7 +21,7 @@ from tfrio.geo.mixer import read_mixer
 from tfrio.records.verify import VerifyReport, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tfrio.examples.schema import Place, SchemaLike
     from tfrio.examples.sidecar import Noted
@@ -196,8 +197,17 @@ def info(
         ),
         exports=tuple(_exports(readable, seen)),
         notes=(*map(_odd_name, filter(_is_odd, seen.features.values())), *notes),
-        schema=None if wanted is None else misfits(seen, wanted),
+        schema=None if wanted is None else _fit(seen, wanted, looks, readable),
     )
+
+
+def _fit(
+    seen: Observation, schema: Schema, looks: Mapping[str, _Look], readable: Iterable[str]
+) -> SchemaCheck:
+    """Compare the records that were looked into with a schema."""
+    parts = [(path, looks[path].seen.records) for path in readable if path in looks]
+    options = Options(errors="skip", utf8="surrogateescape")
+    return misfits(seen, schema, parts if seen.records else (), options)
 
 
 class _Look(NamedTuple):

@@ -21,7 +21,11 @@ from tfrio.examples.schema_json import schema_from_json, schema_to_json
 def features(draw: st.DrawFn) -> Feature:
     kind = draw(st.sampled_from(["bytes", "float", "int64"]))
     shape = draw(st.none() | st.lists(st.integers(0, 4), max_size=3).map(tuple))
-    values = {"bytes": st.binary(), "float": st.floats(allow_nan=False), "int64": st.integers()}
+    values = {
+        "bytes": st.binary(),
+        "float": st.floats(allow_nan=False, width=32),
+        "int64": st.integers(-(1 << 63), (1 << 63) - 1),
+    }
     return Feature(
         kind,  # type: ignore[arg-type]
         shape,

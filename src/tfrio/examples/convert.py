@@ -16,10 +16,10 @@ from tfrio.examples.shaping import Job, column_of, fit, per_row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfrio.examples.layout import Layout, NativeColumn
+    from tfrio.examples.layout import Layout, NativeColumn, Output
     from tfrio.examples.shaping import Places
 
-__all__ = ["make_batch"]
+__all__ = ["make_batch", "make_column"]
 
 
 def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origin: Places) -> Batch:
@@ -42,32 +42,54 @@ def make_batch(layout: Layout, natives: Sequence[NativeColumn], rows: int, origi
     columns: dict[str, Any] = {}
     present: dict[str, Array] = {}
     step_present: dict[str, Array] = {}
-    for key, feature, slot, plain in layout.outputs:
-        native = natives[slot]
-        mask = native.present.view(np.bool_)
-        if native.whole and plain is not None:  # nothing to fill, check or change
-            present[key] = mask
-            if native.byte_offsets is None:
-                columns[key] = native.values.reshape(rows, *plain)
-            else:
-                columns[key] = BytesColumn(native.values, native.byte_offsets)
-            continue
-        job = Job(key, feature, origin)
-        _check_present(job, mask)
-        if key in layout.apart:
-            column = apart_column(job, native, mask, layout.apart[key])
-        else:
-            column = column_of(job, fill_missing(feature, native, mask), rows)
-        if feature.dims:
-            column = _with_dims(job, column, layout, natives)
-        for name in reversed(feature.row_lengths):
-            column = _nested(job, column, name, natives[layout.index(name)])
-        columns[key] = column
-        present[key] = mask
+    for output in layout.outputs:
+        key, native = output[0], natives[output[2]]
+        columns[key] = make_column(layout, output, natives, rows, origin)
+        present[key] = native.present.view(np.bool_)
         if native.step_present is not None:
             step_present[key] = native.step_present.view(np.bool_)
     lists = frozenset(key for key in columns if layout.schema[key].place == "list")
     return Batch(columns, present=present, rows=rows, lists=lists, step_present=step_present)
+
+
+def make_column(
+    layout: Layout, output: Output, natives: Sequence[NativeColumn], rows: int, origin: Places
+) -> Column:
+    """Turn the native columns that one feature needs into its column.
+
+    Args:
+        layout: Which slot holds which feature.
+        output: The feature, one of the layout's.
+        natives: One column a slot.
+        rows: Number of records.
+        origin: File and record of each row, for errors.
+
+    Returns:
+        The column the schema asks for.
+
+    Raises:
+        MissingFeatureError: The feature is required, has no default and is absent from a record.
+        SchemaError: Values do not have the shape or type asked for.
+        DecodeError: Bytes are not what the feature's codec expects.
+    """
+    key, feature, slot, plain = output
+    native = natives[slot]
+    if native.whole and plain is not None:  # nothing to fill, check or change
+        if native.byte_offsets is None:
+            return native.values.reshape(rows, *plain)
+        return BytesColumn(native.values, native.byte_offsets)
+    job = Job(key, feature, origin)
+    mask = native.present.view(np.bool_)
+    _check_present(job, mask)
+    if key in layout.apart:
+        column = apart_column(job, native, mask, layout.apart[key])
+    else:
+        column = column_of(job, fill_missing(feature, native, mask), rows)
+    if feature.dims:
+        column = _with_dims(job, column, layout, natives)
+    for name in reversed(feature.row_lengths):
+        column = _nested(job, column, name, natives[layout.index(name)])
+    return column
 
 
 def _check_present(job: Job, mask: Array) -> None:

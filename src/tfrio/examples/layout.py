@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from tfrio.errors import SchemaError
 
@@ -22,8 +22,10 @@ __all__ = [
     "Layout",
     "NativeColumn",
     "Origin",
+    "Output",
     "Slot",
     "shown_name",
+    "slot_of",
     "stored_name",
     "wire_name",
 ]
@@ -32,6 +34,10 @@ __all__ = [
 KIND_NUMBERS: Final[dict[Kind, int]] = {"unknown": 0, "bytes": 1, "float": 2, "int64": 3}
 KIND_NAMES: Final[dict[int, Kind]] = {number: kind for kind, number in KIND_NUMBERS.items()}
 PLACE_NUMBERS: Final[dict[Place, int]] = {"context": 0, "list": 1}
+
+
+# A feature given out: name, form, slot, shape where its values change in nothing.
+Output: TypeAlias = "tuple[str, Feature, int, tuple[int, ...] | None]"
 
 
 class Slot(NamedTuple):
@@ -101,7 +107,7 @@ class Layout:
         }
 
     @cached_property
-    def outputs(self) -> list[tuple[str, Feature, int, tuple[int, ...] | None]]:
+    def outputs(self) -> list[Output]:
         """Each feature given out: name, form, slot, shape where its values change in nothing."""
         return [
             (key, feature, self.slot(key), None if key in self.apart else _plain_shape(feature))

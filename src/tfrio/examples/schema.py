@@ -61,7 +61,7 @@ class Feature:
         required: Whether absence is an error. An optional feature is None in a row, and
             False in ``Batch.present``.
         default: Value where the feature is absent; 0, False and ``b""`` count. A scalar fills the
-            whole shape.
+            whole shape. One that does not become what the feature says is refused.
         codec: How one bytes value becomes an array: ``"raw"`` (the array's own bytes),
             ``"zlib"`` (the same, deflated), ``"image"`` (PNG, JPEG ...), ``"tensor"``
             (a serialized TensorProto).
@@ -472,8 +472,16 @@ def _check_codec(feature: Feature) -> None:
 
 
 def _check_default(feature: Feature) -> None:
-    if feature.default is None or feature.codec is not None:
+    if feature.default is None:
         return
+    if feature.codec is None:
+        _check_default_kind(feature)
+    from tfrio.examples.defaults import check_default  # what it needs takes features itself
+
+    check_default(feature)
+
+
+def _check_default_kind(feature: Feature) -> None:
     allowed: dict[str, tuple[type, ...]] = {
         "float": (bool, int, float),
         "int64": (bool, int),

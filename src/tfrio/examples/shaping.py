@@ -138,10 +138,10 @@ def _lists(job: Job, flat: Array, offsets: Array) -> Ragged | list[Any]:
 
 def _bytes_values(job: Job, data: BytesColumn, offsets: Array | None, rows: int) -> Column:
     feature = job.feature
-    if feature.count == 1 and (feature.codec is not None or feature.shape == ()):
+    if offsets is not None:  # of an unknown kind too, whatever its shape
+        bounds: Array | None = offsets
+    elif feature.count == 1 and (feature.codec is not None or feature.shape == ()):
         bounds = None
-    elif offsets is not None:
-        bounds = offsets
     else:
         bounds = np.arange(rows + 1, dtype=np.int64) * feature.count
     if bounds is not None:
