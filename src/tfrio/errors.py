@@ -329,12 +329,12 @@ _KINDS = {0: "no kind", 1: "bytes_list", 2: "float_list", 3: "int64_list"}
 _ASKED = {1: "bytes", 2: "float", 3: "int64"}
 
 
-def _framing_text(fault: Fault, record: int, offset: int, got: int) -> str:
-    where = f"record {record} at offset {offset}"
+def _framing_text(fault: Fault, record: int, place: str, got: int) -> str:
+    where = f"record {record} at {place}"
     match fault.code:
         case "length-crc":
             return (
-                f"length checksum mismatch at offset {offset} (record {record}): "
+                f"length checksum mismatch at {place} (record {record}): "
                 f"stored {got:08x}, computed {fault.expected:08x}"
             )
         case "payload-crc":
@@ -348,14 +348,15 @@ def _framing_text(fault: Fault, record: int, offset: int, got: int) -> str:
             return f"footer cut: {got} of {fault.expected} bytes; {where}"
         case _:
             part = fault.field
-            return f"{part} cut: {got} of {fault.expected} bytes at offset {offset}"
+            return f"{part} cut: {got} of {fault.expected} bytes at {place}"
 
 
 def _framing_error(
-    fault: Fault, path: str, record: int, offset: int, whole: int, got: int
+    fault: Fault, path: str, record: int, offset: int, whole: int, got: int, packed: bool
 ) -> TfrioError:
+    place = f"uncompressed offset {offset}" if packed else f"offset {offset}"
     text = (
-        f"{path}: {_framing_text(fault, record, offset, got)}; {precede(whole)}. "
+        f"{path}: {_framing_text(fault, record, place, got)}; {precede(whole)}. "
         "Run `tfrio verify` for a full account, `tfrio repair` to keep every whole record, "
         'or read with errors="skip"'
     )
@@ -396,6 +397,7 @@ def from_fault(
     offset: int,
     whole: int | None = None,
     got: int | None = None,
+    packed: bool = False,
 ) -> TfrioError:
     """Turn a native fault into the exception to raise.
 
@@ -406,13 +408,15 @@ def from_fault(
         offset: Byte offset of the record's header in the uncompressed file.
         whole: How many whole records precede, where damaged ones do too; by default ``record``.
         got: Replaces ``fault.got`` where more bytes are known to follow the buffer.
+        packed: Whether the file is compressed, so that ``offset`` is none of its own bytes.
 
     Returns:
         The exception, not yet raised.
     """
     if fault.field:
         whole = record if whole is None else whole
-        return _framing_error(fault, path, record, offset, whole, fault.got if got is None else got)
+        held = fault.got if got is None else got
+        return _framing_error(fault, path, record, offset, whole, held, packed)
     name = fault.feature.decode("utf-8", "backslashreplace")
     where = f"{path}, record {record} at offset {offset}"
     place: dict[str, Any] = {

@@ -125,3 +125,12 @@ def test_info_compares_with_a_schema(cli, shards, tmp_path) -> None:
     assert done.code == 1
     assert "the schema says bytes" in done.out
     assert cli("info", "--json", "--schema", saved, *shards).json["schema"]["ok"] is False
+
+
+@pytest.mark.parametrize("command", ["info", "verify"])
+def test_of_an_empty_file_nobody_says_that_nothing_is_missing(cli, tmp_path, command) -> None:
+    (tmp_path / "a.tfrecord").touch()
+    done = cli(command, tmp_path / "a.tfrecord")
+    assert done.code == 0
+    assert "0 bytes: valid without a record" in done.out
+    assert "nothing is missing" not in done.out

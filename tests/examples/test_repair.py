@@ -24,6 +24,8 @@ from tfrio.records.writer import RecordWriter
         (golden.JUNK_BETWEEN, 3, "37 bytes dropped, goes on at offset 83"),
         (golden.LENGTH_CRC_FLIP, 3, r"kept 3, dropped 0 bytes; .* \(1 repaired header\)"),
         (golden.LENGTH_FLIP, 3, "header repaired, payload intact"),
+        (golden.LENGTH_FLIP, 3, "record 1 at offset 46 "),
+        (golden.THREE_GZ + bytes(99), 3, "record 3 at uncompressed offset "),
         (golden.ZERO_TAIL, 3, "dropped 4096 bytes"),
         (THREE, 3, "nothing to do"),
         (golden.THREE_GZ + bytes(99), 3, "kept 3, dropped 0 bytes"),

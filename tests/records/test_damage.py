@@ -344,6 +344,26 @@ def test_a_flip_in_a_block_of_blocked_gzip_costs_one_record_of_noise(
     assert caught.value.record == first
 
 
+def test_a_damaged_block_of_one_record_is_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord.gz"
+    with RecordWriter(path) as writer:
+        writer.write(random.Random(4).randbytes(3000))
+    whole = path.read_bytes()
+    path.write_bytes(golden.flipped(whole, len(whole) // 2))
+    (damage,) = [e for e in read_records(path, errors="return") if isinstance(e, Damage)]
+    assert "(its checksum does not match)" in damage.message
+    assert "its only record is lost here" in damage.message
+
+
+def test_offsets_in_compressed_files_are_told_as_such(tmp_path: Path) -> None:
+    for content, place in (
+        (golden.PAYLOAD_FLIP, "in record 1 at offset "),
+        (gzip.compress(golden.PAYLOAD_FLIP), "in record 1 at uncompressed offset "),
+    ):
+        with pytest.raises(CorruptRecordError, match=place):
+            list(read_records(put(tmp_path, "a", content)))
+
+
 def test_a_wrong_checksum_of_a_gzip_member_costs_no_record(tmp_path: Path) -> None:
     members = [gzip.compress(frame, mtime=0) for frame in golden.FRAMES]
     members[1] = golden.flipped(members[1], -8)

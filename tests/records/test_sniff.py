@@ -24,7 +24,7 @@ STRANGERS = [
     (LFS, "a Git LFS pointer"),
     (
         b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00",
-        "zstd-compressed; not supported, decompress with zstd -d",
+        "zstd-compressed; not supported. Decompress with zstd -d",
     ),
     (b"\xfd7zXZ\x00\x00\x04", "xz-compressed"),
     (b"BZh91AY&SY", "bzip2-compressed"),

@@ -149,7 +149,8 @@ def _tell_findings(report: VerifyReport) -> None:
     for note in report.notes:
         say(note, style="yellow")
     if report.ok:
-        say("every checksum is right, nothing is missing", style="green")
+        if not report.empty:  # as to which nobody can say that nothing is missing
+            say("every checksum is right, nothing is missing", style="green")
         return
     say(plural(len(report.findings), "finding"), style="bold red")
     if any(finding.kind == "damage" for finding in report.findings):

@@ -6,6 +6,7 @@ libdeflate, which is the fastest at whole buffers and cannot stream.
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -288,7 +289,7 @@ class Inflater:
         return self.error(
             "data",
             f"damaged {self.kind} data before compressed byte {self.input.offset} in "
-            f"{self.where()} ({error})",
+            f"{self.where()} ({_reason(error)})",
         )
 
     def _finish(self, crc: int) -> None:
@@ -412,6 +413,8 @@ def _lost(error: CompressedDataError, told: Member, gap: Gap) -> CompressedDataE
     """Return the error for a gap between the sound records of a damaged block."""
     verb = "are" if gap.records > 1 else "is"
     lost = f"{gap.records or 'none'} of its {told.records} {many(told.records, 'record')} {verb}"
+    if gap.records == 1 == told.records:
+        lost = "its only record is"
     return CompressedDataError(
         f"{error.message}: {lost} lost here",
         path=error.path,
@@ -437,13 +440,19 @@ def _whole(data: bytes | memoryview, size: int) -> Piece:
     return piece
 
 
+def _reason(error: Exception) -> str:
+    """Say what ISA-L dislikes, without the number of its error."""
+    text = re.sub(r"^Error -?\d+ ", "", str(error))
+    return "its checksum does not match" if text == "Incorrect checksum found" else text
+
+
 def _slowly(data: bytes | memoryview, size: int) -> bytes:
     """Inflate with ISA-L, which says what it dislikes; at most one byte more than ``size``."""
     stream = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
     try:
         piece: bytes = stream.decompress(data, size + 1)
     except InflateError as error:
-        raise ValueError(f"damaged gzip data ({error})") from None
+        raise ValueError(f"damaged gzip data ({_reason(error)})") from None
     if not stream.eof and len(piece) <= size:
         raise ValueError(f"damaged gzip data (no end after {len(piece)} bytes)")
     return piece

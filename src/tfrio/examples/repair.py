@@ -37,6 +37,7 @@ class RepairReport:
         repaired_headers: Records whose header was written anew; their payload's CRC held.
         dropped_bytes: Uncompressed bytes that are not in the new file.
         damages: Every damaged place.
+        compressed: Whether the file is compressed, so that offsets are none of its own bytes.
     """
 
     path: str
@@ -45,6 +46,7 @@ class RepairReport:
     repaired_headers: int
     dropped_bytes: int
     damages: tuple[Damage, ...]
+    compressed: bool = False
 
     @property
     def clean(self) -> bool:
@@ -64,7 +66,7 @@ class RepairReport:
         if self.repaired_headers:
             found = many(self.repaired_headers, "repaired header")
             lines[0] += f" ({self.repaired_headers} {found})"
-        lines += [f"  {_what(damage)}" for damage in self.damages]
+        lines += [f"  {_what(damage, compressed=self.compressed)}" for damage in self.damages]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,9 +81,10 @@ class RepairReport:
         }
 
 
-def _what(damage: Damage) -> str:
+def _what(damage: Damage, *, compressed: bool) -> str:
     """Say in one line what became of a damaged place."""
-    place = f"record {damage.record} at offset {damage.offset} ({damage.code})"
+    offset = "uncompressed offset" if compressed else "offset"
+    place = f"record {damage.record} at {offset} {damage.offset} ({damage.code})"
     if damage.repairable:
         return f"{place}: header repaired, payload intact"
     lost = f"{damage.lost} bytes dropped"
@@ -91,7 +94,7 @@ def _what(damage: Damage) -> str:
         lost = f"{damage.lost_records} records of this gzip block lost, {lost}"
     if damage.resumed is None:
         return f"{place}: nothing whole follows, {lost}"
-    return f"{place}: {lost}, goes on at offset {damage.resumed}"
+    return f"{place}: {lost}, goes on at {offset} {damage.resumed}"
 
 
 def _same_file(path: PathLike, out: PathLike) -> bool:
@@ -160,4 +163,5 @@ def repair(
     if writer.records or not damages:
         carried.save(out)
     dropped = sum(damage.lost for damage in damages if not damage.repairable)
-    return RepairReport(path, out, writer.records, repaired, dropped, tuple(damages))
+    packed = stream.compression != "none"
+    return RepairReport(path, out, writer.records, repaired, dropped, tuple(damages), packed)

@@ -252,7 +252,13 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
         _refuse_stranger(stream)
     got = fault.got + (stream.unread if fault.code == "payload-cut" else 0)
     message = from_fault(
-        fault, path=path, record=record, offset=offset, whole=record - stream.damaged, got=got
+        fault,
+        path=path,
+        record=record,
+        offset=offset,
+        whole=record - stream.damaged,
+        got=got,
+        packed=stream.compression != "none",
     ).message
     outcome = _known_extent(stream, fault.code) or _resync(stream, fault.code)
     if outcome.repeats:
@@ -307,7 +313,7 @@ def _refuse_stranger(stream: RecordStream) -> None:
     if look.stranger:
         inside = f"inside its {stream.compression} " if stream.compression != "none" else ""
         raise NotTFRecordError(
-            f"{stream.path}: not a TFRecord: {inside}looks like {look.text}, {look.remedy}",
+            f"{stream.path}: not a TFRecord: {inside}looks like {look.text}. {look.remedy}",
             path=stream.path,
         )
 

@@ -42,24 +42,28 @@ class Look:
 _LFS = Look(
     "git-lfs",
     "a Git LFS pointer, not the data itself",
-    "fetch the data with `git lfs pull`",
+    "Fetch the data with `git lfs pull`",
 )
 _MARKUP = Look(
     "markup",
     "HTML/XML (an error page saved as data?)",
-    "open it in an editor to read the message, then download the data again",
+    "Open it in an editor to read the message, then download the data again",
 )
 _EXAMPLE = Look(
     "example",
     "one bare tf.train.Example without record framing",
-    "frame it: RecordWriter(path).write(payload)",
+    "Frame it: RecordWriter(path).write(payload)",
 )
 _INDEX_MAGIC = b"TFRINDEX"
-_SKIP = "leave it out, or see `tfrio export` for turning rasters and tables into TFRecord"
+_SKIP = "Leave it out, or see `tfrio export` for turning rasters and tables into TFRecord"
+_TEXT = (
+    "Leave it out, or check how it was made; "
+    "`tfrio export table` turns CSV and GeoJSON into TFRecord"
+)
 
 
 def _packed(kind: str, tool: str) -> Look:
-    return Look(kind, f"{kind}-compressed; not supported", f"decompress with {tool}")
+    return Look(kind, f"{kind}-compressed; not supported", f"Decompress with {tool}")
 
 
 # Magic numbers as their formats' specifications give them.
@@ -70,7 +74,7 @@ _MAGIC: tuple[tuple[bytes, Look], ...] = (
     (b"BZh", _packed("bzip2", "bzip2 -d")),
     (b"\x04\x22\x4d\x18", _packed("lz4", "lz4 -d")),
     (b"\xff\x06\x00\x00sNaPpY", _packed("snappy", "a snappy tool")),
-    (b"PK\x03\x04", Look("zip", "a ZIP archive", "unpack it with `unzip`")),
+    (b"PK\x03\x04", Look("zip", "a ZIP archive", "Unpack it with `unzip`")),
     (b"II*\x00", Look("tiff", "a GeoTIFF or TIFF image", _SKIP)),
     (b"MM\x00*", Look("tiff", "a GeoTIFF or TIFF image", _SKIP)),
     (b"II+\x00", Look("tiff", "a GeoTIFF or TIFF image (BigTIFF)", _SKIP)),
@@ -85,8 +89,8 @@ _MAGIC: tuple[tuple[bytes, Look], ...] = (
     (b"\x93NUMPY", Look("npy", "a NumPy array file", _SKIP)),
     (b"SQLite format 3\x00", Look("sqlite", "an SQLite or GeoPackage file", _SKIP)),
     (b"RIFF", Look("riff", "a RIFF file (WebP, WAV ...)", _SKIP)),
-    (b"%PDF-", Look("pdf", "a PDF document", "leave it out")),
-    (b"\x7fELF", Look("elf", "a program", "leave it out")),
+    (b"%PDF-", Look("pdf", "a PDF document", "Leave it out")),
+    (b"\x7fELF", Look("elf", "a program", "Leave it out")),
 )
 
 
@@ -94,7 +98,7 @@ def _index_look(head: bytes) -> Look:
     """Recognise our own index; its head tells which file it was made for."""
     name = re.search(rb'"made_for":\{"name":"([^"]*)"', head)
     data = name[1].decode("utf-8", "replace") if name else "another file"
-    return Look("index", f"a tfrio index of {data}, not data", "name the data file instead")
+    return Look("index", f"a tfrio index of {data}, not data", "Name the data file instead")
 
 
 def _text_look(head: bytes) -> Look | None:
@@ -111,8 +115,8 @@ def _text_look(head: bytes) -> Look | None:
     if len(text) < 4 or not all(c.isprintable() or c in "\r\n\t" for c in text):
         return None
     if text.lstrip()[:1] in "{[":
-        return Look("json", "JSON text (a mixer, a manifest, an error message?)", "leave it out")
-    return Look("text", f"text, beginning {text[:24]!r}", "leave it out, or check how it was made")
+        return Look("json", "JSON text (a mixer, a manifest, an error message?)", "Leave it out")
+    return Look("text", f"text, beginning {text[:24]!r}", _TEXT)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
