@@ -139,3 +139,16 @@ def test_a_schema_is_compared_with_what_was_seen(tmp_path: Path) -> None:
     assert "the schema says float" in str(misfit)
     assert misfit.to_dict()["ok"] is False
     assert info(path).schema is None
+
+
+def test_files_of_different_messages_are_told_apart(tmp_path: Path) -> None:
+    plain = write(tmp_path / "a.tfrecord", [{"id": [1]}, {"id": [2]}])
+    with tfrio.Writer(tmp_path / "b.tfrecord") as writer:
+        writer.write_sequence({"id": [3]}, {})  # the bytes of an Example
+        writer.write_sequence({"id": [4]}, {"words": [np.int64([1])]})
+    report = info(tmp_path)
+    assert report.contents == {
+        "example": (str(plain),),
+        "sequence": (str(tmp_path / "b.tfrecord"),),
+    }
+    assert info(plain).contents == {"example": (str(plain),)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from tfrio import _core
@@ -98,7 +98,7 @@ class InfoReport:
 
     Attributes:
         content: ``"example"``, ``"sequence"`` (SequenceExample), ``"other"`` messages, or
-            ``"empty"`` where there is no sound record.
+            ``"empty"`` where there is no sound record; of the first file where files differ.
         checks: Records, bytes, compression and damage of each file.
         sampled: Records looked at for the features: the first 1,000 of each file.
         features: What was seen of each feature.
@@ -106,6 +106,7 @@ class InfoReport:
         notes: What to know before reading, a sentence each: feature names that are not UTF-8,
             payloads that are no Example among those that are.
         schema: How the records sampled fit the schema given, None where none was.
+        contents: The files that hold each kind of message, by content; one entry where all is well.
     """
 
     content: Content
@@ -115,6 +116,7 @@ class InfoReport:
     exports: tuple[ExportInfo, ...]
     notes: tuple[str, ...] = ()
     schema: SchemaCheck | None = None
+    contents: Mapping[Content, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
@@ -132,6 +134,7 @@ class InfoReport:
         schema = self.schema
         return {
             "content": self.content,
+            "contents": self.contents,
             "records": self.records,
             "compressions": self.compressions,
             "sampled": self.sampled,
@@ -176,13 +179,13 @@ def info(
 
     checks = verify(paths, threads=threads, look=look, progress=progress)
     readable = [file.path for file in checks.files if not file.problem]
-    found = [looks[path] for path in readable if path in looks]
-    content: Content = found[0].content if found else "empty"
+    contents = _contents({path: looks[path] for path in readable if path in looks})
+    content: Content = next(iter(contents), "empty")
     seen = Observation()
     notes: list[str] = []
     noted: list[tuple[Noted | None, set[tuple[str, Place]]]] = []
-    for path in readable if content != "other" else ():
-        if path in looks:
+    for path in readable:
+        if path in looks and {content, looks[path].content} != {"other"}:
             noted.append((_sidecar(path, notes), set(looks[path].seen.features)))
             seen.join(looks[path].seen)
             notes += looks[path].notes
@@ -198,7 +201,16 @@ def info(
         exports=tuple(_exports(readable, seen)),
         notes=(*map(_odd_name, filter(_is_odd, seen.features.values())), *notes),
         schema=None if wanted is None else _fit(seen, wanted, looks, readable),
+        contents=contents,
     )
+
+
+def _contents(looks: Mapping[str, _Look]) -> dict[Content, tuple[str, ...]]:
+    """Return the files by what they hold, in the order met."""
+    found: dict[Content, tuple[str, ...]] = {}
+    for path, look in looks.items():
+        found[look.content] = (*found.get(look.content, ()), path)
+    return found
 
 
 def _fit(
@@ -231,7 +243,10 @@ def _looked_into(path: str, payloads: list[bytes]) -> _Look:
             f"({feed.fault.reason or feed.fault.code} at payload byte {feed.fault.at}); the "
             "features are those of the records before it",
         )
-    return _Look(cast("Content", _core.classify(payloads[0])), seen, notes)
+    content: Content = cast("Content", _core.classify(payloads[0]))
+    if any(one.place == "list" for one in seen.features.values()):
+        content = "sequence"  # without a feature list a SequenceExample is an Example, too
+    return _Look(content, seen, notes)
 
 
 def _is_odd(seen: Seen) -> bool:

@@ -134,3 +134,15 @@ def test_of_an_empty_file_nobody_says_that_nothing_is_missing(cli, tmp_path, com
     assert done.code == 0
     assert "0 bytes: valid without a record" in done.out
     assert "nothing is missing" not in done.out
+
+
+def test_a_mixture_of_messages_is_told_with_its_files(cli, tmp_path) -> None:
+    with tfrio.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write({"id": 1})
+        writer.write({"id": 2})
+    with tfrio.Writer(tmp_path / "b.tfrecord") as writer:
+        writer.write_sequence({"id": 3}, {"words": [[5]]})
+    lines = cli("info", tmp_path).out.splitlines()
+    assert lines[0].endswith(": files of different messages")
+    assert lines[1] == f"tf.train.Example: 2 records in 1 file: {tmp_path / 'a.tfrecord'}"
+    assert lines[2] == f"tf.train.SequenceExample: 1 record in 1 file: {tmp_path / 'b.tfrecord'}"

@@ -25,8 +25,11 @@ from tfrio.cli.values import describe, plain, preview
         (b"\x89PNG\r\n\x1a\n....", "bytes, 12 long", "PNG image"),
         ("word", "text, 4 long", "word"),
         ([b"a", b"bc"], "2 of bytes", "[a, bc]"),
-        ([np.int64([1]), np.int64([2, 3])], "2 of int64", "[1, 2 3]"),
-        ([], "0 of nothing", "[]"),
+        ([np.int64([1]), np.int64([2, 3])], "2 steps of int64", "[[1], [2 3]]"),
+        ([np.int64([]), np.int64([2])], "2 steps of int64", "[[], [2]]"),
+        ([[b"a"], [b"bc", b"d"]], "2 steps of bytes", "[[a], [bc, d]]"),
+        ([[], []], "2 steps", "[[], []]"),
+        ([], "0 steps", "[]"),
         (None, "absent", "None"),
     ],
 )

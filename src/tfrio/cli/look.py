@@ -17,6 +17,7 @@ from tfrio.cli.output import (
     show,
 )
 from tfrio.cli.params import readable
+from tfrio.errors import listed
 
 if TYPE_CHECKING:
     from tfrio.records.verify import VerifyReport
@@ -75,8 +76,10 @@ def _tell_info(report: InfoReport) -> None:
     packed = ", ".join(map(_packing, report.compressions)) or "unreadable"
     say(
         f"{plural(len(checks.files), 'file')}, {plural(report.records, 'record')}, "
-        f"{human_bytes(checks.bytes)} ({packed}): {_CONTENTS[report.content]}"
+        f"{human_bytes(checks.bytes)} ({packed}): {_content(report)}"
     )
+    if len(report.contents) > 1:
+        _tell_mixture(report)
     if report.features:
         say("")
         _tell_features(report.features, report.sampled)
@@ -91,6 +94,23 @@ def _tell_info(report: InfoReport) -> None:
         say(str(report.schema), style="" if report.schema.ok else "red")
     say("")
     _tell_findings(checks)
+
+
+def _content(report: InfoReport) -> str:
+    if len(report.contents) > 1:
+        return "files of different messages"
+    return _CONTENTS[report.content]
+
+
+def _tell_mixture(report: InfoReport) -> None:
+    """Say which files hold which messages."""
+    records = {file.path: file.records for file in report.checks.files}
+    for content, paths in report.contents.items():
+        counts = f"{plural(sum(map(records.__getitem__, paths)), 'record')} in "
+        say(
+            f"{_CONTENTS[content]}: {counts}{plural(len(paths), 'file')}: {listed(paths)}",
+            style="yellow",
+        )
 
 
 def _packing(compression: str | None, members: int = 1) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfrio.errors import many
 from tfrio.examples.images import image_format, image_size, mangled_text
 
 if TYPE_CHECKING:
@@ -38,8 +39,12 @@ def describe(value: Any) -> str:
         size = " x ".join(f"{n:,}" for n in value.shape)
         return f"{value.dtype} x {size}" if size else str(value.dtype)
     if isinstance(value, list):
-        inner = {describe(item).partition(" x ")[0].partition(",")[0] for item in value}
-        return f"{len(value):,} of {' or '.join(sorted(inner)) or 'nothing'}"
+        steps = any(isinstance(item, np.ndarray | list) for item in value)
+        items = [one for item in value for one in (item if isinstance(item, list) else [item])]
+        inner = {describe(item).partition(" x ")[0].partition(",")[0] for item in items}
+        what = f" of {' or '.join(sorted(inner))}" if inner else ""
+        many_steps = f" {many(len(value), 'step')}" if steps or not value else ""
+        return f"{len(value):,}{many_steps}{what}"
     return type(value).__name__
 
 
@@ -57,9 +62,15 @@ def preview(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return _numbers_preview(value.reshape(-1))
     if isinstance(value, list):
-        parts = ", ".join(preview(item) for item in value[:_ROOM])
+        parts = ", ".join(_step(item) for item in value[:_ROOM])
         return _cut(f"[{parts}]")
     return _cut(str(value))
+
+
+def _step(item: Any) -> str:
+    """Write a value of a list; the numbers of a step, none perhaps, stand in brackets."""
+    text = preview(item)
+    return f"[{text}]" if isinstance(item, np.ndarray) and item.ndim else text
 
 
 def _numbers_preview(values: NDArray[Any]) -> str:
