@@ -19,7 +19,7 @@ from tfrio.storage import is_stream
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Carried"]
+__all__ = ["Carried", "warn_lost"]
 
 
 class Carried:
@@ -76,14 +76,29 @@ class Carried:
             self._note(target)
         self._begin()
 
-    def _note(self, target: str) -> None:
+    def noted(self) -> Noted:
+        """Return what is known of the records taken; ``lost`` cannot be noted of single ones."""
         agreed, apart = self._told.agreed(), self._told.row_by_row()
         rows = {name: axes for name, axes in self._rows.items() if name in apart and len(axes)}
-        save_sidecar(target, Noted(Schema(dict(agreed)), rows))
-        lost = sorted(self._told.names() - set(agreed) - apart)
-        if lost:
-            warn_user(
-                f"{target}: the files that its records come from note different things of {lost}, "
-                "which cannot be noted of single records, so they come back as they are stored; "
-                "read it with a schema, or keep those files apart"
-            )
+        lost = self._told.names() - set(agreed) - apart
+        return Noted(Schema(dict(agreed)), rows, tuple(sorted(lost)))
+
+    def _note(self, target: str) -> None:
+        found = self.noted()
+        save_sidecar(target, found)
+        warn_lost(target, found.lost)
+
+
+def warn_lost(target: str, names: Sequence[str]) -> None:
+    """Warn of features of which nothing can be noted in a new file.
+
+    Args:
+        target: The new file.
+        names: The features; often none.
+    """
+    if names:
+        warn_user(
+            f"{target}: the files that its records come from note different things of "
+            f"{list(names)}, which cannot be noted of single records, so they come back as they "
+            "are stored; read it with a schema, or keep those files apart"
+        )

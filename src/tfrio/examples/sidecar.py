@@ -26,7 +26,15 @@ from tfrio.types import path_text
 if TYPE_CHECKING:
     from tfrio.examples.encode import RowEncoder
 
-__all__ = ["SUFFIX", "Noted", "load_sidecar", "noted", "save_sidecar"]
+__all__ = [
+    "SUFFIX",
+    "Noted",
+    "load_sidecar",
+    "noted",
+    "noted_from_json",
+    "noted_to_json",
+    "save_sidecar",
+]
 
 SUFFIX = ".schema.json"
 
@@ -132,12 +140,28 @@ def save_sidecar(
 
 
 def _write(path: str, found: Noted) -> None:
-    value = json.loads(schema_to_json(found.schema))
-    value["bytes"] = size_of(path)
-    if found.rows:
-        value["rows"] = {name: axes.to_json() for name, axes in found.rows.items()}
+    value = {**noted_to_json(found), "bytes": size_of(path)}
     with atomic_write(path + SUFFIX) as file:
         file.write(json.dumps(value, indent=None if found.rows else 2).encode())
+
+
+def noted_to_json(found: Noted) -> dict[str, Any]:
+    """Return what is noted, ready for JSON."""
+    value: dict[str, Any] = json.loads(schema_to_json(found.schema))
+    if found.rows:
+        value["rows"] = {name: axes.to_json() for name, axes in found.rows.items()}
+    return value
+
+
+def noted_from_json(value: Any) -> Noted:
+    """Take what ``noted_to_json`` gave.
+
+    Raises:
+        ValueError: It is something else; other errors of arithmetic, attributes, keys and types
+            mean the same.
+    """
+    rows = {name: RowAxes.from_json(axes) for name, axes in value.get("rows", {}).items()}
+    return Noted(schema_from_json(value), rows)
 
 
 def _remove(path: str) -> None:
@@ -231,8 +255,7 @@ def _parsed(path: str) -> tuple[int, Noted] | None:
         raise
     try:
         value: Any = json.loads(data)
-        rows = {name: RowAxes.from_json(axes) for name, axes in value.get("rows", {}).items()}
-        return int(value.get("bytes", -1)), Noted(schema_from_json(value), rows)
+        return int(value.get("bytes", -1)), noted_from_json(value)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise SchemaError(
             f"{place}: {error}; remove the file to go on without", path=place

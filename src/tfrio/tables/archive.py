@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfrio import storage
-from tfrio.errors import EncodeError, SchemaError, UsageError
+from tfrio.errors import EncodeError, SchemaError, UsageError, warn_user
 from tfrio.examples.columns import Batch, BytesColumn, Ragged
 from tfrio.examples.decode import read_batches
 from tfrio.examples.schema import Feature, Schema
-from tfrio.examples.sidecar import load_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from tfrio.examples.sidecar import Noted
 
 __all__ = ["archive_batches", "archive_schema", "write_archive"]
 
@@ -35,6 +36,7 @@ def write_archive(
     files: Sequence[str],
     out: str,
     schema: Schema,
+    found: Noted,
     rows: int,
     progress: Callable[[int, int], None],
 ) -> int:
@@ -44,17 +46,19 @@ def write_archive(
         files: The files.
         out: The archive.
         schema: What the features are.
+        found: What the files note of them.
         rows: Records to decode at once.
         progress: Called with records done, and 0.
 
     Returns:
         The number of records.
     """
-    noted = [found.schema if found else None for found in map(load_sidecar, files)]
-    told = noted[0] if noted and all(n == noted[0] for n in noted) else None
-    full = Schema(
-        {n: _fixed(f) if told is None else told.get(n, _fixed(f)) for n, f in schema.items()}
-    )
+    full = Schema({name: _form(name, f, found.schema.get(name)) for name, f in schema.items()})
+    for name in sorted(_untold(found) & set(schema)):
+        warn_user(
+            f"{out} cannot tell the axes of '{name}', which differ from record to record, and it "
+            "comes back as flat lists; write .parquet or .arrow to keep them"
+        )
     parts: dict[str, list[Any]] = {name: [] for name in full}
     present: dict[str, list[Any]] = {name: [] for name in full}
     total = 0
@@ -77,9 +81,25 @@ def write_archive(
     return total
 
 
-def _shared(told: Schema | None, schema: Schema) -> dict[str, Feature]:
-    """Return what a sidecar tells of features that are wanted."""
-    return {name: feature for name, feature in (told or {}).items() if name in schema}
+def _form(name: str, feature: Feature, noted: Feature | None) -> Feature:
+    """Return the form of a feature in an archive: as noted, where arrays can have that form."""
+    if feature.place == "list" and feature.kind != "unknown":
+        raise _no_form(name)
+    return _fixed(feature) if noted is None or noted.dims else noted
+
+
+def _untold(found: Noted) -> set[str]:
+    """Return features with axes that one array of all rows does not have."""
+    free = {name for name, f in found.schema.items() if f.dims or -1 in (f.shape or ())}
+    return free | set(found.rows) | set(found.lost)
+
+
+def _no_form(name: str) -> SchemaError:
+    return SchemaError(
+        f"feature '{name}' holds lists of byte strings or steps, which have no NumPy form. Write "
+        ".parquet, or leave it out with features=",
+        feature=name,
+    )
 
 
 def _fixed(feature: Feature) -> Feature:
@@ -94,7 +114,7 @@ def _named(name: str, parts: list[Any]) -> dict[str, NDArray[Any]]:
     """Return the arrays of one feature by their names in the archive."""
     if not parts:
         return {name: np.zeros(0, np.float32)}
-    if isinstance(parts[0], np.ndarray):
+    if isinstance(parts[0], np.ndarray) and parts[0].dtype != object:
         return {name: np.concatenate(parts)}
     if isinstance(parts[0], BytesColumn):
         data, offsets = _joined([(p.data, p.offsets) for p in parts])
@@ -102,11 +122,7 @@ def _named(name: str, parts: list[Any]) -> dict[str, NDArray[Any]]:
     if isinstance(parts[0], Ragged) and isinstance(parts[0].values, np.ndarray):
         values, offsets = _joined([(p.values, p.offsets) for p in parts])
         return {f"{name}.values": values, f"{name}.offsets": offsets}
-    raise SchemaError(
-        f"feature '{name}' holds lists of byte strings or steps, which have no NumPy form. Write "
-        ".parquet, or leave it out with features=",
-        feature=name,
-    )
+    raise _no_form(name)
 
 
 def _joined(parts: list[tuple[Any, Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tfrio.errors import UsageError, require
 from tfrio.examples.arrow import ArrowStream
 from tfrio.examples.infer import observe
+from tfrio.examples.observe import Observation
 from tfrio.examples.schema import Feature, Schema
-from tfrio.records.shards import refuse_streams
+from tfrio.examples.sidecar import load_sidecar
+from tfrio.examples.told import noted_schema
+from tfrio.records.shards import expand, refuse_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +27,7 @@ __all__ = [
     "look_through",
     "record_batches",
     "rows_per_batch",
+    "type_text",
     "with_leaf",
 ]
 
@@ -60,6 +64,10 @@ class Looked(NamedTuple):
     """How many records there are."""
     record_bytes: int
     """Mean size of a record, in the file where it is largest."""
+    noted: Schema
+    """The features, those of which the files note one form in it."""
+    parts: list[tuple[str, int]]
+    """The files, and how many records each holds."""
 
 
 def look_at_table(
@@ -103,12 +111,28 @@ def look_through(paths: PathsLike, *, progress: Callable[[int, int], None] | Non
         UsageError: A path is a pipe, whose bytes come only once.
     """
     refuse_streams(paths, "learning the columns and then reading them")
-    seen, _ = observe(paths, progress=progress)
+    seen, parts, files = Observation(), list[tuple[str, int]](), list[Any]()
+    for path in expand(paths):
+        told = _beyond(progress, seen.records)
+        one, _ = observe(path, progress=told)
+        parts.append((path, one.records))
+        if one.records:
+            has = {key for key, feature in one.features.items() if feature.present}
+            files.append((load_sidecar(path), has))
+        seen.join(one)
     learned = seen.schema(fixed=False)
     kindless = {feature.name for feature in seen.features.values() if feature.kindless}
     names = _ordered(list(learned), list(seen.features.values()))
     columns = Schema({name: _loose(learned[name]) for name in names})
-    return Looked(columns, kindless, seen.records, seen.record_bytes)
+    noted = noted_schema(seen.schema(fixed=True), seen, files)
+    return Looked(columns, kindless, seen.records, seen.record_bytes, noted, parts)
+
+
+def _beyond(
+    progress: Callable[[int, int], None] | None, before: int
+) -> Callable[[int, int], None] | None:
+    """Return what is told of records behind others."""
+    return progress and (lambda done, total: progress(before + done, total))
 
 
 def _ordered(names: list[str], seen: Sequence[Seen]) -> list[str]:
@@ -117,7 +141,8 @@ def _ordered(names: list[str], seen: Sequence[Seen]) -> list[str]:
     Most writers sort features by name; then a feature that the first record lacks has its place
     among the others, not behind them.
     """
-    first = [f.name for f in seen if any(s.record == 0 for s in f.kinds.values())]
+    met = [(f.name, next(iter(f.kinds.values()))) for f in seen if f.kinds]
+    first = [name for name, at in met if (at.path, at.record) == (met[0][1].path, 0)]
     return sorted(names) if first == sorted(first) else names
 
 
@@ -152,6 +177,14 @@ def leaf(kind: Any) -> Any:
     while _is_list(kind):
         kind = kind.value_type
     return kind
+
+
+def type_text(kind: Any) -> str:
+    """Return an Arrow type in words; Parquet has names of its own for what is in lists."""
+    if not _is_list(kind):
+        return str(kind)
+    fixed = require("pyarrow", extra="table").types.is_fixed_size_list(kind)
+    return f"{type_text(kind.value_type)}[{kind.list_size if fixed else ''}]"
 
 
 def with_leaf(kind: Any, bottom: Any) -> Any:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tfrio import storage
 from tfrio.compression import DEFAULT_LEVEL
-from tfrio.errors import SchemaError, UsageError, many, require, warn_user
+from tfrio.errors import SchemaError, UsageError, many, warn_user
 from tfrio.examples.arrow import from_arrow
-from tfrio.examples.arrow_c import LIST, PLACE
-from tfrio.examples.carry import Carried
+from tfrio.examples.carry import Carried, warn_lost
 from tfrio.examples.writer import Writer
 from tfrio.records.names import is_record_name, stem_of
 from tfrio.records.reader import read_records
@@ -23,6 +22,7 @@ from tfrio.records.shards import expand
 from tfrio.records.writer import RecordWriter
 from tfrio.tables.archive import archive_batches, archive_schema, write_archive
 from tfrio.tables.arrow import arrow_schema, look_through, record_batches, rows_per_batch
+from tfrio.tables.axes import Believed, is_steps, nested, not_nested, with_notes
 from tfrio.tables.restore import restore
 from tfrio.tables.sinks import FORMATS, open_sink
 from tfrio.tables.sources import ARROW, PARQUET, open_ipc, open_parquet
@@ -179,7 +179,8 @@ def _from_records(
     told: _Told,
 ) -> int:
     files = expand(source)
-    schema, kindless, total, size = look_through(files, progress=told)
+    looked = look_through(files, progress=told)
+    schema, kindless, size = looked.schema, looked.kindless, looked.record_bytes
     if features is not None:
         schema = schema.select(features)
     if not schema:
@@ -192,15 +193,23 @@ def _from_records(
             "absent on the way back"
         )
     at_once = batch_size or rows_per_batch(schema, size)
+    carried = Carried(files)
+    for path, records in looked.parts:
+        carried.take(path, range(records))
+    found = carried.noted()
     if form == "npz":
-        return write_archive(files, target, schema, at_once, told)
+        return write_archive(files, target, schema, found, at_once, told)
+    schema = nested(schema, looked.noted)
+    left = not_nested(found, schema)
+    warn_lost(target, left.lost)
+    apart = record_batches(files, schema.select(list(left.rows)), at_once)
+    columns = with_notes(arrow_schema(schema), left, looked.records, apart)
     rows = 0
-    columns = arrow_schema(schema)
     with storage.atomic_write(target) as file, open_sink(file, form, columns, None) as sink:
         for batch in record_batches(files, schema, at_once):
             sink.write(batch, None)
             rows += batch.num_rows
-            told(rows, total)
+            told(rows, looked.records)
     return rows
 
 
@@ -226,13 +235,16 @@ def _to_records(
     with opener(source) as (schema, batches, _):
         names = list(features) if features is not None else schema.names
         _check_names(names, schema.names, source)
-        steps = any((f.metadata or {}).get(PLACE) == LIST for f in schema)
+        steps = any(map(is_steps, schema))
+        believed = Believed(schema, names, source)
         with Writer(target, sequence=steps, sort=False, **options) as writer:
             for part in _parts(batches, names, batch_size):
+                believed.see(part)
                 for batch in from_arrow(part):
                     writer.write_batch(batch)
                 told(writer.records, 0)
-            return writer.records
+        believed.save(target)
+        return writer.records
 
 
 def _check_names(names: Sequence[str], known: Sequence[str], source: str) -> None:
@@ -242,9 +254,8 @@ def _check_names(names: Sequence[str], known: Sequence[str], source: str) -> Non
 
 
 def _parts(batches: Any, names: Sequence[str], batch_size: int | None) -> Iterator[Any]:
-    pa = require("pyarrow", extra="table")
     for batch in batches:
         chosen = batch.select(list(names))
         rows = batch_size or max(chosen.num_rows, 1)
         for start in range(0, chosen.num_rows, rows):
-            yield pa.Table.from_batches([chosen.slice(start, rows)])
+            yield chosen.slice(start, rows)
