@@ -61,6 +61,10 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
     ("arguments", "line"),
     [
         (["nope"], "tfrio: No such command 'nope'. See: tfrio --help\n"),
+        (
+            ["exprot", "image"],
+            "tfrio: No such command 'exprot'. Did you mean 'export'? See: tfrio --help\n",
+        ),
         (["demo", "--nope"], "tfrio: No such option '--nope'. See: tfrio demo --help\n"),
         (["head"], "tfrio: Missing argument 'PATHS...'. See: tfrio head --help\n"),
         (

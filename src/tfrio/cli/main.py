@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import signal
@@ -67,6 +68,17 @@ class _Commands(click.Group):
         module: Any = importlib.import_module(_COMMANDS[cmd_name])
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed; of a mistyped one name those alike."""
+        typed = args[0]
+        near = [] if typed in _COMMANDS else difflib.get_close_matches(typed, _COMMANDS)
+        if near:  # click itself knows only commands that are loaded
+            alike = " or ".join(f"'{name}'" for name in near)
+            ctx.fail(f"No such command '{typed}'. Did you mean {alike}?")
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands first: they are what a person looks for."""
