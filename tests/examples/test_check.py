@@ -62,6 +62,13 @@ def test_steps_and_helpers(tmp_path: Path) -> None:
     assert found.unlisted == ()
 
 
+def test_steps_without_a_kind_have_no_values(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", sequence({}, {"s": [KINDLESS]}))
+    (problem,) = check_schema(path, {"s": Feature("int64", (3,), place="list")}).problems
+    assert problem == "feature 's' has 0 values in a step; the schema says 3"
+    assert check_schema(path, {"s": Feature("int64", place="list")}).ok
+
+
 RAW: dict[str, Any] = {"codec": "raw", "dtype": "int16"}
 
 

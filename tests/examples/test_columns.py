@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrio.errors import UsageError
-from tfrio.examples.columns import Batch, BytesColumn, Ragged
+from tfrio.examples.columns import Batch, BytesColumn, Ragged, as_objects
 
 
 @given(st.lists(st.binary(max_size=20)))
@@ -65,9 +65,21 @@ def test_ragged_lists() -> None:
     assert column[-2].tolist() == [1]  # type: ignore[union-attr]
     assert column[1:].tolist() == [[1], [2, 3, 4]]
     assert column.lengths.tolist() == [0, 1, 3]
-    assert repr(column) == "Ragged(3 lists, 4 values)"
+    assert repr(column) == "Ragged(3 lists, 4 values, int64)"
     with pytest.raises(UsageError, match="step 1"):
         column[::2]
+
+
+def test_ragged_columns_tell_the_type_of_their_numbers() -> None:
+    offsets = np.array([0, 1, 3], np.int64)
+    nested = Ragged(ragged(), offsets)
+    assert nested.dtype == np.int64
+    assert repr(nested) == "Ragged(2 lists, 3 values, int64)"
+    text = Ragged(["a", "b", "c"], offsets)
+    assert text.dtype is None
+    assert repr(text) == "Ragged(2 lists, 3 values)"
+    assert Ragged(BytesColumn.of([b"a", b"b", b"c"]), offsets).dtype is None
+    assert Ragged(as_objects([b"a", b"b", b"c"]), offsets).dtype is None
 
 
 def test_padded_boxes_of_zero_one_and_three_values() -> None:

@@ -21,6 +21,7 @@ from tests.records import golden
 from tests.records.golden import FRAMES, PAYLOADS, THREE, put
 from tfrio.errors import CorruptRecordError, UsageError
 from tfrio.records.reader import read_records
+from tfrio.records.sharded import ShardedWriter
 from tfrio.records.writer import RecordWriter
 from tfrio.storage import writing
 
@@ -280,6 +281,15 @@ def test_a_writer_forgotten_at_the_end_of_the_program_says_so_and_leaves_nothing
     assert done.returncode == bool(ending)
     assert f"{path}: a writer was never closed" in done.stderr
     assert "2000 records" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_is_pointed_to_the_writer_of_rows(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match=r"got dict; rows go to tfrio\.Writer"),
+        ShardedWriter(tmp_path / "a", shards=2) as writer,
+    ):
+        writer.write({"x": 1})  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 

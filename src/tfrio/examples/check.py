@@ -243,8 +243,11 @@ def _problems(key: str, feature: Feature, seen: Seen | None, records: int) -> It
                 f"feature '{key}' is {kind}_list in {sighting.times} records (the first is record "
                 f"{sighting.record}{where}); the schema says {feature.kind}"
             )
-    if slot.values >= 0 and seen.lengths not in (None, (slot.values, slot.values)):
-        low, high = seen.lengths or (0, 0)
+    lengths = seen.lengths
+    if lengths is None and feature.place == "list" and seen.kindless:
+        lengths = (0, 0)  # a step without a kind is a step without values
+    if slot.values >= 0 and lengths not in (None, (slot.values, slot.values)):
+        low, high = lengths or (0, 0)
         span = f"{low}" if low == high else f"{low} to {high}"
         unit = "step" if feature.place == "list" else "record"
         yield f"feature '{key}' has {span} values in a {unit}; the schema says {slot.values}"

@@ -157,7 +157,14 @@ class Ragged(Sequence[Any]):
         return self.values[int(self.offsets[i]) : int(self.offsets[i + 1])]
 
     def __repr__(self) -> str:
-        return f"Ragged({len(self)} lists, {int(self.offsets[-1] - self.offsets[0])} values)"
+        told = "" if self.dtype is None else f", {self.dtype}"
+        return f"Ragged({len(self)} lists, {int(self.offsets[-1] - self.offsets[0])} values{told})"
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Return the type of the innermost numbers, None for bytes and text."""
+        dtype: np.dtype[Any] | None = getattr(self.values, "dtype", None)
+        return None if dtype is None or dtype.kind == "O" else dtype
 
     @property
     def lengths(self) -> Array:

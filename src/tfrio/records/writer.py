@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
@@ -330,7 +331,10 @@ def _payload_bytes(payload: object) -> bytes:
     try:
         return bytes(memoryview(payload))  # type: ignore[arg-type]
     except TypeError:
-        raise UsageError(f"a payload must be bytes, got {type(payload).__name__}") from None
+        text = f"a payload must be bytes, got {type(payload).__name__}"
+        if isinstance(payload, Mapping):
+            text += "; rows go to tfrio.Writer, one a shard (see Several shards, docs/examples.md)"
+        raise UsageError(text) from None
 
 
 def _target(
