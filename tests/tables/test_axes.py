@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfrio
-from tfrio.errors import SchemaError, TfrioWarning
+from tfrio.errors import EncodeError, SchemaError, TfrioWarning
 from tfrio.tables import axes, convert
 
 if TYPE_CHECKING:
@@ -173,6 +173,35 @@ def test_data_frames_see_the_axes(tmp_path: Path) -> None:
     assert np.stack([np.stack(row) for row in frame["x"][0]]).shape == (3, 4, 2)
     polars = pytest.importorskip("polars")
     assert polars.read_parquet(tmp_path / "t.parquet")["x"].to_list() == table["x"].to_pylist()
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_axes_come_back_from_data_frames(tmp_path: Path, frame: str) -> None:
+    library = pytest.importorskip(frame)
+    rows = [
+        {"x": counted(3, 4, 2), "f": counted(k + 1, 3, 2), "w": WORDS, "id": k, "y": counted(2, 3)}
+        for k in range(3)
+    ]
+    del rows[1]["y"]
+    source = folder_of(tmp_path / "in", [rows])
+    convert(source, tmp_path / "t.parquet")
+    table = library.read_parquet(tmp_path / "t.parquet")
+    (table.to_parquet if frame == "pandas" else table.write_parquet)(tmp_path / "u.parquet")
+    convert(tmp_path / "u.parquet", tmp_path / "b.tfrecord")
+    back = read(tmp_path / "b.tfrecord")
+    assert [list(row) for row in back] == [sorted(row) for row in rows]
+    assert back == read(source)
+
+
+def test_ragged_lists_of_others_are_no_arrays(tmp_path: Path) -> None:
+    lists: list[Any] = [[[1, 2], [3, 4]], None, []]
+    pq.write_table(pa.table({"x": lists}), tmp_path / "a.parquet")
+    convert(tmp_path / "a.parquet", tmp_path / "a.tfrecord")
+    (one, two, three) = tfrio.read(tmp_path / "a.tfrecord")
+    assert (one["x"].tolist(), list(two), three["x"].size) == (lists[0], [], 0)
+    pq.write_table(pa.table({"x": [*lists, [[1], [2, 3]]]}), tmp_path / "b.parquet")
+    with pytest.raises(EncodeError, match="feature 'x': ragged 2-D value"):
+        convert(tmp_path / "b.parquet", tmp_path / "b.tfrecord")
 
 
 def test_some_features_keep_their_axes(tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tfrio.errors import require, warn_user
 from tfrio.examples.arrow_c import LIST, PLACE
+from tfrio.examples.columns import Ragged, as_objects
 from tfrio.examples.schema import Feature, Schema
 from tfrio.examples.sidecar import (
     Noted,
@@ -28,9 +31,10 @@ from tfrio.tables.arrow import type_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tfrio.examples.columns import Batch
     from tfrio.examples.told import Note
 
-__all__ = ["Believed", "is_steps", "nested", "not_nested", "with_notes"]
+__all__ = ["Believed", "is_steps", "nested", "not_nested", "with_arrays", "with_notes"]
 
 _KEY = b"tfrio:axes"
 # Readers of Parquet refuse strings of 100 MB, and the schema stands in them once more as base64.
@@ -44,14 +48,12 @@ def nested(columns: Schema, noted: Schema) -> Schema:
         columns: The columns as flat lists.
         noted: What all files note of the features.
     """
-    return Schema(
-        {
-            name: replace(column, shape=noted[name].shape)
-            if name in noted and _nestable(noted[name], column)
-            else column
-            for name, column in columns.items()
-        }
-    )
+    features = {
+        name: replace(column, shape=_shape(noted[name]))
+        for name, column in columns.items()
+        if name in noted and _nestable(noted[name], column)
+    }
+    return Schema({**columns, **features})
 
 
 def _nestable(form: Feature, column: Feature) -> bool:
@@ -59,6 +61,12 @@ def _nestable(form: Feature, column: Feature) -> bool:
     shape = form.shape or ()
     tells = len(shape) > 1 and 0 not in shape and -1 not in shape[1:]
     return tells and shape_only(form) and (form.kind, form.place) == (column.kind, column.place)
+
+
+def _shape(form: Feature) -> tuple[Any, ...]:
+    """Return a shape without nulls in lists of fixed size, which pyarrow 15 cannot write."""
+    shape = form.shape or ()
+    return shape if form.required or form.place == "list" else (-1, *shape[1:])
 
 
 def not_nested(found: Noted, columns: Schema) -> Noted:
@@ -218,6 +226,41 @@ class Believed:
         own = load_sidecar(target) or Noted(Schema({}), {})
         features = {**own.schema, **self._noted.schema}
         save_sidecar(target, Noted(Schema(features), {**own.rows, **rows}))
+
+
+def with_arrays(batch: Batch) -> Batch:
+    """Return a batch in which rows of lists in lists are arrays, where their lengths allow it.
+
+    pandas, for one, leaves no more than such lists of arrays.
+
+    Args:
+        batch: The batch, whose columns are replaced.
+    """
+    for name, column in batch.items():
+        if name in batch.lists or not isinstance(column, Ragged):
+            continue
+        if isinstance(column.values, Ragged):
+            rows = [_array(column, row) for row in range(len(column))]
+            if all(row is not None for row in rows):
+                batch[name] = rows
+    return batch
+
+
+def _array(column: Ragged, row: int) -> Any:
+    """Return lists in lists as an array, None where the lengths on one level differ."""
+    start, stop = row, row + 1
+    shape: list[int] = []
+    level: Any = column
+    while isinstance(level, Ragged):
+        offsets = level.offsets[start : stop + 1]
+        lengths = np.diff(offsets)
+        if len(lengths) and (lengths != lengths[0]).any():
+            return None
+        shape.append(int(lengths[0]) if len(lengths) else 0)
+        start, stop, level = int(offsets[0]), int(offsets[-1]), level.values
+    flat = level[start:stop]
+    values = flat if isinstance(flat, np.ndarray) else as_objects(flat)
+    return values.reshape(*shape, *values.shape[1:])
 
 
 def is_steps(column: Any) -> bool:

@@ -22,7 +22,7 @@ from tfrio.records.shards import expand
 from tfrio.records.writer import RecordWriter
 from tfrio.tables.archive import archive_batches, archive_schema, write_archive
 from tfrio.tables.arrow import arrow_schema, look_through, record_batches, rows_per_batch
-from tfrio.tables.axes import Believed, is_steps, nested, not_nested, with_notes
+from tfrio.tables.axes import Believed, is_steps, nested, not_nested, with_arrays, with_notes
 from tfrio.tables.restore import restore
 from tfrio.tables.sinks import FORMATS, open_sink
 from tfrio.tables.sources import ARROW, PARQUET, open_ipc, open_parquet
@@ -241,7 +241,7 @@ def _to_records(
             for part in _parts(batches, names, batch_size):
                 believed.see(part)
                 for batch in from_arrow(part):
-                    writer.write_batch(batch)
+                    writer.write_batch(with_arrays(batch))
                 told(writer.records, 0)
         believed.save(target)
         return writer.records
