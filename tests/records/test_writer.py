@@ -284,6 +284,12 @@ def test_a_writer_forgotten_at_the_end_of_the_program_says_so_and_leaves_nothing
     assert list(tmp_path.iterdir()) == []
 
 
+def test_shards_make_the_folder_of_their_prefix(tmp_path: Path) -> None:
+    with ShardedWriter(tmp_path / "new" / "deep" / "a", shards=2) as writer:
+        writer.write(b"x")
+    assert [Path(path).parent for path in writer.paths] == [tmp_path / "new" / "deep"] * 2
+
+
 def test_a_row_is_pointed_to_the_writer_of_rows(tmp_path: Path) -> None:
     with (
         pytest.raises(UsageError, match=r"got dict; rows go to tfrio\.Writer"),

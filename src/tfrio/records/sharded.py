@@ -12,7 +12,15 @@ from tfrio.compression import BLOCK_SIZE, DEFAULT_LEVEL
 from tfrio.errors import UsageError
 from tfrio.records.names import shard_path
 from tfrio.records.writer import RecordWriter
-from tfrio.storage import FORKED, Closing, at_fork, is_remote, publish, temporary_beside
+from tfrio.storage import (
+    FORKED,
+    Closing,
+    at_fork,
+    is_remote,
+    local_path,
+    publish,
+    temporary_beside,
+)
 from tfrio.types import path_text, whole_number
 
 if TYPE_CHECKING:
@@ -50,7 +58,7 @@ class ShardedWriter(Closing):
     all are complete.
 
     Args:
-        prefix: Folder and name before the number: ``out/train``.
+        prefix: Folder, made where it is missing, and name before the number: ``out/train``.
         suffix: What follows the number; a name ending ``.gz`` means gzip.
         shards: Number of files.
         max_records: Most records in a file.
@@ -106,6 +114,7 @@ class ShardedWriter(Closing):
         self.records = 0
         self.paths: list[str] = []
         self._dealing = shards is not None
+        local_path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
         for _ in range(shards or 0):
             self._open()
         self.closed = False
