@@ -251,15 +251,9 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
     if offset == 0 and fault.field == "header":
         _refuse_stranger(stream)
     got = fault.got + (stream.unread if fault.code == "payload-cut" else 0)
-    message = from_fault(
-        fault,
-        path=path,
-        record=record,
-        offset=offset,
-        whole=record - stream.damaged,
-        got=got,
-        packed=stream.compression != "none",
-    ).message
+    whole, packed = record - stream.damaged, stream.compression != "none"
+    place: dict[str, Any] = {"path": path, "record": record, "offset": offset}
+    message = from_fault(fault, **place, whole=whole, got=got, packed=packed).message
     outcome = _known_extent(stream, fault.code) or _resync(stream, fault.code)
     if outcome.repeats:
         message += (
@@ -269,9 +263,7 @@ def recover(stream: RecordStream, fault: _core.Fault) -> Damage:
     stream.records += 1
     stream.damaged += 1
     return Damage(
-        path=path,
-        record=record,
-        offset=offset,
+        **place,
         code=fault.code,
         field=fault.field,
         expected=fault.expected,
