@@ -92,8 +92,12 @@ def test_arrays_come_back_in_shape(tmp_path: Path, case: str) -> None:
 @pytest.mark.parametrize("steps", [(2, 2), (2, 5)])
 def test_steps_come_back_in_shape(tmp_path: Path, steps: tuple[int, int]) -> None:
     first, second = (counted(n, 3) for n in steps)
-    rows = [{"f": [first, second], "n": 1, "x": counted(7)}, {"f": [first], "n": 2}]
-    same(folder_of(tmp_path / "in", [rows], sequence=True))
+    source = tmp_path / "s.tfrecord"
+    with tfrio.Writer(source) as writer:
+        writer.write_sequence({"n": 1, "x": counted(2, 3)}, {"f": [first, second]})
+        writer.write_sequence({"n": 2, "x": counted(3, 2)}, {"f": [first]})
+        writer.write_sequence({"n": 3}, {"f": []})
+    same(source)
 
 
 def test_steps_that_differ_from_file_to_file_are_lost_with_a_word(tmp_path: Path) -> None:

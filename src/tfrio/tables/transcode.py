@@ -31,6 +31,8 @@ from tfrio.types import path_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfrio.examples.schema import Schema
+    from tfrio.examples.sidecar import Noted
     from tfrio.types import PathLike, PathsLike
 
 __all__ = ["ConvertReport", "convert"]
@@ -202,8 +204,9 @@ def _from_records(
     schema = nested(schema, looked.noted)
     left = not_nested(found, schema)
     warn_lost(target, left.lost)
-    apart = record_batches(files, schema.select(list(left.rows)), at_once)
-    columns = with_notes(arrow_schema(schema), left, looked.records, apart)
+    columns = with_notes(
+        arrow_schema(schema), left, looked.records, _apart(files, schema, left, at_once)
+    )
     rows = 0
     with storage.atomic_write(target) as file, open_sink(file, form, columns, None) as sink:
         for batch in record_batches(files, schema, at_once):
@@ -211,6 +214,13 @@ def _from_records(
             rows += batch.num_rows
             told(rows, looked.records)
     return rows
+
+
+def _apart(files: list[str], schema: Schema, left: Noted, rows: int) -> Iterator[Any]:
+    """Return batches of the columns whose axes are noted row by row."""
+    # Of files with feature lists one is read along: readers warn where they are to skip them all.
+    lists = [name for name, feature in schema.items() if feature.place == "list"]
+    return record_batches(files, schema.select([*left.rows, *lists[:1]]), rows)
 
 
 def _to_records(
