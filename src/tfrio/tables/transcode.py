@@ -195,10 +195,7 @@ def _from_records(
             "absent on the way back"
         )
     at_once = batch_size or rows_per_batch(schema, size)
-    carried = Carried(files)
-    for path, records in looked.parts:
-        carried.take(path, range(records))
-    found = carried.noted()
+    found = _noted(looked.parts)
     if form == "npz":
         return write_archive(files, target, schema, found, at_once, told)
     schema = nested(schema, looked.noted)
@@ -214,6 +211,14 @@ def _from_records(
             rows += batch.num_rows
             told(rows, looked.records)
     return rows
+
+
+def _noted(parts: Sequence[tuple[str, int]]) -> Noted:
+    """Return what files of so many records each note of all these records."""
+    carried = Carried(path for path, _ in parts)
+    for path, records in parts:
+        carried.take(path, range(records))
+    return carried.noted()
 
 
 def _apart(files: list[str], schema: Schema, left: Noted, rows: int) -> Iterator[Any]:
