@@ -111,14 +111,7 @@ class PatchDataset(TFRecordDataset):
             layout = self.read_layout(
                 export, kernel=kernel, split=split, partial=partial, index=index
             )
-        if label is not None and not isinstance(label, str):
-            raise UsageError(f"label is the name of a band, got {shown_value(label)}")
-        shown = layout.shown or tuple(band.name for band in layout.bands)
-        names = (
-            [name for name in shown if name != label]
-            if bands is None
-            else names_list(bands, "bands")
-        )
+        names = _image_bands(layout, bands, label)
         super().__init__(
             list(layout.paths),
             schema=layout.schema([*names, *([] if label is None else [label])]),
@@ -245,6 +238,18 @@ def _label_dtype(label: BandLayout | None, asked: str | None) -> str | None:
     if label.depth != 1:
         raise SchemaError(f"band '{label.name}' has {label.depth} planes; a label has one")
     return "int64" if label.whole else "float32"
+
+
+def _image_bands(
+    layout: PatchLayout, bands: str | Sequence[str] | None, label: str | None
+) -> list[str]:
+    """Return the names of the bands that make the image: without ``bands``, all but the label."""
+    if label is not None and not isinstance(label, str):
+        raise UsageError(f"label is the name of a band, got {shown_value(label)}")
+    if bands is not None:
+        return names_list(bands, "bands")
+    shown = layout.shown or tuple(band.name for band in layout.bands)
+    return [name for name in shown if name != label]
 
 
 def _scale(

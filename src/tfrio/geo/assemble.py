@@ -152,8 +152,7 @@ def import_image(
         index=index,
         partial=partial,
         first_patch=first_patch,
-        # Scores may be whole only by chance, so they are looked at before they lose fractions;
-        # and a float band whose classes have names may hold classes.
+        # Scores may be whole by chance, float bands with named classes may hold classes: look.
         everything=not argmax and (bool(palette) or (wanted is not None and wanted.kind in "iu")),
     )
     parts = [
