@@ -75,7 +75,8 @@ def features(draw: st.DrawFn, kind: str, place: str) -> Feature:
     if kind == "int64":
         options["dtype"] = draw(st.sampled_from([None, "int64", "int16"]))
     if place == "context" and draw(st.booleans()):
-        options["default"] = b"x" if kind == "bytes" else 7
+        pairs = options["shape"] in ((-1, 2), (2, -1))  # one value alone cannot be such an array
+        options["default"] = b"x" if kind == "bytes" else (7, 7) if pairs else 7
     return Feature(kind, **options)  # type: ignore[arg-type]
 
 
