@@ -54,9 +54,7 @@ def test_where_nothing_can_be_kept_no_file_is_written(tmp_path: Path) -> None:
     with RecordWriter(path) as writer:
         for payload in PAYLOADS:
             writer.write(payload)
-    data = bytearray(path.read_bytes())
-    data[60] ^= 1  # in the only block
-    path.write_bytes(data)
+    path.write_bytes(golden.flipped(path.read_bytes(), 60))  # in the only block
     report = repair(path, tmp_path / "out.tfrecord.gz")
     assert (report.kept, report.clean) == (0, False)
     assert "out.tfrecord.gz is not written, as nothing could be kept" in report.text

@@ -214,9 +214,7 @@ def test_a_damaged_block_counts_with_all_its_records(tmp_path: Path) -> None:
     with RecordWriter(path) as writer:
         for payload in PAYLOADS:
             writer.write(payload)
-    data = bytearray(path.read_bytes())
-    data[60] ^= 1  # in the only block
-    path.write_bytes(data)
+    path.write_bytes(golden.flipped(path.read_bytes(), 60))  # in the only block
     report = DamageReport()
     with pytest.warns(TfrioWarning, match="skipped 3 damaged records"):
         assert list(read_records(path, errors="skip", report=report)) == []

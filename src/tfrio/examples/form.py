@@ -122,8 +122,9 @@ class Learned:
     def _loosen(self, before: Mapping[str, Feature]) -> None:
         """Make lists of what files say different things of, so that columns of all of them fit."""
         self._loose.update(self._told.apart().items())
+        agreed = self._told.agreed()
         for name, hint in before.items():
-            if name not in self._told.agreed():
+            if name not in agreed:
                 self._loose.add((hint.stored_as(name), hint.place))
                 self._loose.update((lengths, "context") for lengths in hint.row_lengths)
 
@@ -206,9 +207,12 @@ class Learned:
 
     def _set_layout(self) -> None:
         keys = self._seen.keys()
-        features: dict[str, Feature | Kind] = {}
-        for key, seen in self._seen.features.items():
-            features[keys[key]] = self._form(key, keys[key], seen)
+        told_apart = self._told.apart().items()
+        loose = self._loose.union(told_apart)
+        features: dict[str, Feature | Kind] = {
+            keys[key]: self._form(key, keys[key], seen, loose=self._ragged or key in loose)
+            for key, seen in self._seen.features.items()
+        }
         for name, hint in self._told.agreed().items():
             features = with_note(features, name, hint, keys)
         schema = Schema(features)
@@ -216,15 +220,14 @@ class Learned:
             schema = self._selected(schema, first=not self.layout.slots)
         apart = {
             keys[key]: partial(self._told.note, name=key[0])
-            for key in self._told.apart().items()
+            for key in told_apart
             if keys.get(key) in schema
         }
         self.layout = Layout(schema, apart=apart)
 
-    def _form(self, key: tuple[str, Place], name: str, seen: Seen) -> Feature:
+    def _form(self, key: tuple[str, Place], name: str, seen: Seen, *, loose: bool) -> Feature:
         kind = self._kinds.get(key, seen.kind)
         shape: tuple[int, ...] | None = None
-        loose = self._ragged or key in self._loose or self._told.apart().get(key[0]) == key[1]
         if seen.lengths is not None and key[1] == "context" and not loose:
             low, high = seen.lengths
             if low == high > 0 and kind != "bytes":

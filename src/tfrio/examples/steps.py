@@ -29,7 +29,8 @@ def has_steps(value: Any) -> bool:
     if not isinstance(value, Sequence):
         value = missing_as_none(value)
         if not isinstance(value, list):
-            return isinstance(getattr(value, "ndim", 1), int) and getattr(value, "ndim", 1) > 1
+            axes = getattr(value, "ndim", 1)
+            return isinstance(axes, int) and axes > 1
     if isinstance(value, bytes | str | bytearray) or not len(value):
         return False
     first = value[0]
