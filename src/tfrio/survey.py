@@ -195,8 +195,7 @@ def info(
         checks=checks,
         sampled=seen.records,
         features=tuple(
-            replace(_feature(one, seen.records), shape=shapes.get(key))
-            for key, one in seen.features.items()
+            _feature(one, seen.records, shapes.get(key)) for key, one in seen.features.items()
         ),
         exports=tuple(_exports(readable, seen)),
         notes=(*map(_odd_name, filter(_is_odd, seen.features.values())), *notes),
@@ -261,7 +260,7 @@ def _odd_name(seen: Seen) -> str:
     )
 
 
-def _feature(seen: Seen, records: int) -> FeatureInfo:
+def _feature(seen: Seen, records: int, shape: tuple[int, ...] | None) -> FeatureInfo:
     return FeatureInfo(
         name=seen.name,
         kinds=tuple(seen.kinds),
@@ -271,6 +270,7 @@ def _feature(seen: Seen, records: int) -> FeatureInfo:
         empty=seen.empty,
         lengths=seen.lengths,
         steps=seen.steps,
+        shape=shape,
     )
 
 

@@ -31,10 +31,11 @@ from tfrio.examples.infer import sample_stream  # noqa: E402
 from tfrio.geo.assemble_files import find_files  # noqa: E402
 from tfrio.geo.assemble_layout import read_layout  # noqa: E402
 from tfrio.geo.assemble_order import first_records  # noqa: E402
-from tfrio.geo.assemble_shards import folder_of, shards_here  # noqa: E402
+from tfrio.geo.assemble_shards import shards_here  # noqa: E402
 from tfrio.geo.assemble_target import Target, target_of  # noqa: E402
 from tfrio.geo.grid import margin_of  # noqa: E402
 from tfrio.records.access import RecordFile  # noqa: E402
+from tfrio.records.names import folder_of  # noqa: E402
 from tfrio.records.reader import RecordStream  # noqa: E402
 from tfrio.types import XY, Shape  # noqa: E402
 
@@ -177,7 +178,7 @@ def _of_manifest(
     if not shards:
         known = sorted({shard.split for shard in manifest.shards} - {""}) or "none"
         raise UsageError(f"{target.name}: no shards of split {split!r}; splits: {known}")
-    shards, folder = shards_here(target, shards, partial=partial), folder_of(target)
+    shards, folder = shards_here(target, shards, partial=partial), folder_of(target.name)
     kernel = target.kernel or XY(1, 1)
     if asked is not None and XY.of(asked, name="kernel") != kernel:
         raise UsageError(

@@ -12,7 +12,7 @@ import pytest
 from tests.support.gcs import gcs_environment
 from tests.support.s3 import s3_server
 from tfrio import storage
-from tfrio.geo.outputs import DigestFile, digest_of, make_folder, move, names_like, remove
+from tfrio.geo.outputs import DigestFile, digest_of, make_folder, move, names_like
 
 
 @pytest.fixture(params=["folder", "memory", "s3", "gs"])
@@ -72,9 +72,9 @@ def test_a_move_replaces_and_leaves_nothing_behind(place: str) -> None:
 
 def test_a_removal_of_what_is_not_there_is_none(place: str) -> None:
     put(f"{place}/a", b"1")
-    remove(f"{place}/a")
+    storage.remove(f"{place}/a")
     assert digest_of(f"{place}/a") is None
-    remove(f"{place}/a")
+    storage.remove(f"{place}/a")
 
 
 def test_names_begin_with_the_prefix_hidden_or_not(place: str) -> None:

@@ -3,7 +3,7 @@
 Reading goes a block at a time through ISA-L; blocks of our own gzip layout inflate in parallel.
 """
 
-from tfrio.compression.blocks import BLOCK_SIZE, Member, member_at
+from tfrio.compression.blocks import BLOCK_SIZE, MEMBER_HEAD, Member, member_at
 from tfrio.compression.deflate import (
     DEFAULT_LEVEL,
     check_level,
@@ -16,6 +16,7 @@ from tfrio.compression.source import ChunkSource, InflateSource, PlainSource, op
 __all__ = [
     "BLOCK_SIZE",
     "DEFAULT_LEVEL",
+    "MEMBER_HEAD",
     "ChunkSource",
     "Compression",
     "InflateSource",

@@ -13,7 +13,15 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-__all__ = ["BLOCK_SIZE", "Header", "Member", "block_header", "member_at", "parse_header"]
+__all__ = [
+    "BLOCK_SIZE",
+    "MEMBER_HEAD",
+    "Header",
+    "Member",
+    "block_header",
+    "member_at",
+    "parse_header",
+]
 
 # Uncompressed bytes in a member. Under 1 % larger than one single member, 0.5 ms to inflate, so
 # that a random read stays cheap.
@@ -25,6 +33,7 @@ _FEXTRA, _FNAME, _FCOMMENT, _FHCRC, _RESERVED = 4, 8, 16, 2, 0xE0
 _UNKNOWN_SYSTEM = 255  # the same bytes on every machine
 HEADER_SIZE = _FIXED.size + 2 + 4 + _SIZES.size + 2
 TRAILER_SIZE = 8
+MEMBER_HEAD = 64  # bytes to read for ``member_at``: the header of a block and to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,11 @@ class Header:
 
     length: int
     member: Member | None
+
+    @property
+    def told(self) -> Member | None:
+        """The sizes of a member that tells all of them, its number of records included."""
+        return self.member if self.member and self.member.records >= 0 else None
 
 
 def block_header(csize: int, usize: int, records: int) -> bytes:

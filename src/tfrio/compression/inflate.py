@@ -370,7 +370,7 @@ def inflate_block(data: bytes | memoryview, header: Header, *, name: str, start:
     Raises:
         CompressedDataError: Damaged; ``resumable``, as the next block's place is known.
     """
-    told = _told(header)
+    told = header.told
     size = told.usize if told else int.from_bytes(data[-4:], "little")
     try:
         return _whole(data, size)
@@ -385,11 +385,6 @@ def inflate_block(data: bytes | memoryview, header: Header, *, name: str, start:
         ) from None
 
 
-def _told(header: Header) -> Member | None:
-    """Return the sizes of a member that tells all of them, its number of records included."""
-    return header.member if header.member and header.member.records >= 0 else None
-
-
 def block_parts(
     data: bytes | memoryview, header: Header, *, name: str, start: int
 ) -> list[Piece | CompressedDataError]:
@@ -402,7 +397,7 @@ def block_parts(
     try:
         return [inflate_block(data, header, name=name, start=start)]
     except CompressedDataError as error:
-        told = _told(header)
+        told = header.told
         if told is None:
             return [error]
         parts = save_block(data, header.length, told).parts()

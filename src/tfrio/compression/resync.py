@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tfrio.compression.blocks import (
     HEADER_SIZE,
+    MEMBER_HEAD,
     TRAILER_SIZE,
     Member,
     block_header,
@@ -23,7 +24,6 @@ __all__ = ["LostBlock", "lost_block", "next_block"]
 
 _PIECE = 1 << 20
 _FIXED = block_header(0, 0, 0)[:10]  # the same in all blocks
-_MEMBER_HEAD = 64  # a block's header takes 38 bytes
 
 
 class LostBlock(NamedTuple):
@@ -63,8 +63,8 @@ def _places(reader: BinaryReader, at: int) -> Iterator[int]:
 def _leads_to_end(reader: BinaryReader, at: int, dead: set[int]) -> bool:
     passed: set[int] = set()
     while at < (reader.size or 0):
-        member = member_at(reader.read_at(at, _MEMBER_HEAD))
-        if at in dead or member is None or member.csize <= 0:
+        member = None if at in dead else member_at(reader.read_at(at, MEMBER_HEAD))
+        if member is None or member.csize <= 0:
             dead |= passed
             return False
         passed.add(at)

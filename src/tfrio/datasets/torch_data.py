@@ -158,18 +158,19 @@ class TFRecordDataset(ArrayDataset, IterableDataset[Any]):  # type: ignore[misc]
 
     def _to_loader(self) -> Iterator[Any]:
         """Yield batches, and what was left out on the way to them or stopped this worker."""
-        told = len(self.report.damages)
+        damages = self._policy.report.damages
+        told = len(damages)
         try:
             for item in super().__iter__():
-                damages = self.report.damages[told:]
-                told += len(damages)
-                yield Told(item, damages) if damages else item
+                news = damages[told:]
+                told += len(news)
+                yield Told(item, news) if news else item
         except TfrioError as error:
             error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
-            yield Told(None, self.report.damages[told:], error)
+            yield Told(None, damages[told:], error)
         except Exception:  # noqa: BLE001  # whatever a transform raises; it is raised again there
             wrapped = ExceptionWrapper(where=f"in worker process {self._worker()[0]} of a loader")
-            yield Told(None, self.report.damages[told:], wrapped)
+            yield Told(None, damages[told:], wrapped)
 
     def _maker(self) -> TensorMaker:
         sent_on = self.group is not None and self._in_worker()

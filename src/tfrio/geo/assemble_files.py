@@ -19,7 +19,7 @@ from tfrio.examples.decode import read_batches
 from tfrio.examples.infer import observe
 from tfrio.examples.schema import Feature
 from tfrio.geo.naming import group_exports, parse_shard_name
-from tfrio.records.names import base_name, natural_key, parse_name
+from tfrio.records.names import base_name, folder_of, natural_key, parse_name
 from tfrio.records.shards import list_files
 from tfrio.types import names_list, path_text, paths_list
 
@@ -61,7 +61,7 @@ class PredictionFile:
     @classmethod
     def of(cls, path: str) -> PredictionFile:
         """Take a file's name apart."""
-        folder = path[: len(path) - len(base_name(path))]
+        folder = folder_of(path)
         parsed = parse_name(path)
         # Eight digits are a date, not a shard.
         if parsed is not None and (parsed.total is not None or parsed.width == 5):
@@ -92,7 +92,7 @@ def _shards_of(path: str) -> Sequence[str]:
     try:
         return list_files(path).files
     except FileNotFoundError:
-        folder = path[: len(path) - len(base_name(path))]
+        folder = folder_of(path)
         if not storage.is_folder(folder or "."):
             raise
         names = (entry.path for entry in storage.list_folder(folder or "."))

@@ -16,7 +16,7 @@ from tfrio.geo.assemble_files import list_shards
 from tfrio.geo.assemble_layout import planes, read_layout
 from tfrio.geo.assemble_place import read_patches
 from tfrio.geo.assemble_seams import neighbours, score_seams
-from tfrio.records.names import base_name
+from tfrio.records.names import folder_of
 from tfrio.types import XY
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _input_files(target: Target, inputs: PathsLike | None) -> list[str]:
         return list_shards(inputs)
     if target.manifest is None or target.prefix is None:
         return []
-    folder = target.prefix[: len(target.prefix) - len(base_name(target.prefix))]
+    folder = folder_of(target.prefix)
     names = [folder + shard.name for shard in target.manifest.shards]
     return list(itertools.takewhile(lambda name: storage.size_of(name) is not None, names))
 

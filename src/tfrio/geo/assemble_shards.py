@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfrio import storage
 from tfrio.errors import GeoError, listed
-from tfrio.records.names import base_name
+from tfrio.records.names import base_name, folder_of
 from tfrio.records.noted import other_bytes
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from tfrio.geo.assemble_target import Target
     from tfrio.geo.manifest import ShardRow
 
-__all__ = ["check_own_shards", "folder_of", "of_export", "shards_here"]
-
-
-def folder_of(target: Target) -> str:
-    """Return the folder of an export with its separator, empty for the current one."""
-    return target.name[: len(target.name) - len(base_name(target.name))]
+__all__ = ["check_own_shards", "of_export", "shards_here"]
 
 
 def shards_here(target: Target, rows: Sequence[ShardRow], *, partial: bool) -> list[ShardRow]:
@@ -43,7 +38,7 @@ def shards_here(target: Target, rows: Sequence[ShardRow], *, partial: bool) -> l
     Raises:
         GeoError: Shards are missing, or one has another size.
     """
-    folder = folder_of(target)
+    folder = folder_of(target.name)
     sizes = [storage.size_of(folder + row.name) for row in rows]
     lost = [row for row, size in zip(rows, sizes, strict=True) if size is None]
     if lost and (not partial or len(lost) == len(rows)):
@@ -72,11 +67,11 @@ def check_own_shards(survey: Survey, target: Target) -> None:
     if target.manifest is None:
         return
     known = {row.feature for row in target.manifest.bands} | {target.manifest.index_feature}
-    folder = os.path.normpath(folder_of(target) or ".")
+    folder = os.path.normpath(folder_of(target.name) or ".")
     names = {
         base_name(path)
         for path in survey.paths
-        if os.path.normpath(path[: len(path) - len(base_name(path))] or ".") == folder
+        if os.path.normpath(folder_of(path) or ".") == folder
     }
     rows = [row for row in target.manifest.shards if row.name in names]
     if rows and set(survey.features) <= known:

@@ -12,7 +12,7 @@ from tfrio import storage
 from tfrio.errors import GeoError, UsageError
 from tfrio.geo.files import read_small
 from tfrio.geo.naming import group_exports
-from tfrio.geo.outputs import digest_of, move, names_like, remove
+from tfrio.geo.outputs import digest_of, move, names_like
 from tfrio.geo.work import ShardResult
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def sweep(names: Names, keep: set[str]) -> None:
             continue
         rest = match["name"].removeprefix(stem)
         if re.fullmatch(r"(-?[0-9]{5})?\.tfrecord(\.gz)?", rest):
-            remove(path)
+            storage.remove(path)
 
 
 def finish(job: Job, rows: Sequence[ShardRow], old: list[str], *, keep: set[str]) -> None:
@@ -128,4 +128,4 @@ def finish(job: Job, rows: Sequence[ShardRow], old: list[str], *, keep: set[str]
     new = {name.replace("\\", "/") for name in [*job.names.all_shards, *keep]}
     for name in old:
         if name not in new:
-            remove(name)
+            storage.remove(name)

@@ -1,9 +1,8 @@
-"""Files of an export in a folder or an object store: digests, moves, removals."""
+"""Files of an export in a folder or an object store: digests, names, moves."""
 
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tfrio import _core, storage
@@ -14,7 +13,7 @@ from tfrio.storage.remote import filesystem, obstore_of, uses_obstore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DigestFile", "digest_of", "make_folder", "move", "names_like", "remove"]
+__all__ = ["DigestFile", "digest_of", "make_folder", "move", "names_like"]
 
 
 class DigestFile:
@@ -87,16 +86,3 @@ def move(source: str, target: str) -> None:
     else:
         fs, path = filesystem(source)
         fs.mv(path, filesystem(target)[1])
-
-
-def remove(path: str) -> None:
-    """Remove a file if it is there."""
-    if not storage.is_remote(path):
-        Path(storage.local_path(path)).unlink(missing_ok=True)
-    elif uses_obstore(path):
-        store, key = obstore_of(path)
-        require("obstore", extra="cloud").delete(store, key)
-    else:
-        fs, inner = filesystem(path)
-        with contextlib.suppress(FileNotFoundError):
-            fs.rm(inner)

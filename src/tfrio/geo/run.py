@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
+from tfrio import storage
 from tfrio.errors import GeoError, UsageError, warn_user
 from tfrio.geo.grid import PatchGrid, margin_of
 from tfrio.geo.journal import (
@@ -22,7 +23,7 @@ from tfrio.geo.journal import (
 from tfrio.geo.manifest import write_manifest
 from tfrio.geo.mixer import write_mixer
 from tfrio.geo.naming import Names
-from tfrio.geo.outputs import make_folder, remove
+from tfrio.geo.outputs import make_folder
 from tfrio.geo.plan import Span, records_per_shard, shard_spans, window_pixels
 from tfrio.geo.points import PatchesAt, Split, choose_patches
 from tfrio.geo.recipe import make_recipe
@@ -255,7 +256,7 @@ class _Plan:
             write_mixer(names.mixer, mixer)
         write_manifest(names.manifest, manifest)
         for shard in range(len(job.spans)):
-            remove(job.result_name(shard))
+            storage.remove(job.result_name(shard))
         notes += notes_of(job, seen)
         for note in notes:
             warn_user(note)

@@ -106,17 +106,12 @@ class _Stored:
     @property
     def crc(self) -> str:
         """Return the CRC32C, as manifests of exports write it."""
-        return _told(self._crc)
+        return f"crc32c:{self._crc:08x}"
 
     @property
     def digest(self) -> str | None:
         """Return the SHA-256 in hex, None where none was asked for."""
         return None if self._digest is None else self._digest.hexdigest()
-
-
-def _told(crc: int) -> str:
-    """Return a CRC32C as manifests of exports write it."""
-    return f"crc32c:{crc:08x}"
 
 
 def digest_of(path: Source) -> str:
@@ -134,11 +129,11 @@ def digest_of(path: Source) -> str:
 
 def crc_of(reader: BinaryReader) -> str:
     """Return the CRC32C of what a reader still holds, as manifests of exports write it."""
-    crc = 0
+    stored = _Stored(digest=False)
     block = memoryview(bytearray(1 << 20))
     while got := reader.readinto(block):
-        crc = _core.crc32c(block[:got], crc)
-    return _told(crc)
+        stored.see(block[:got])
+    return stored.crc
 
 
 def check_file(

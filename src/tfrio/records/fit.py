@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.compression import member_at
+from tfrio.compression import MEMBER_HEAD, member_at
 from tfrio.compression.detect import HEADER_BYTES, header_length
 from tfrio.storage import is_regular, open_read
 
@@ -22,7 +22,6 @@ __all__ = ["misplaced", "wrong_record"]
 # Looked at, evenly spread: 3 ms from the page cache. Smaller files are looked through.
 _SAMPLES = 1024
 _FRAME = 16
-_MEMBER_HEAD = 64  # a block's header takes 36 bytes
 
 
 def misplaced(index: RecordIndex, path: PathLike) -> int | None:
@@ -83,7 +82,7 @@ def _wrong_block(path: PathLike, blocks: Blocks, partial: bool) -> int | None:
     with closing(open_read(path)) as reader:
         for number in _spread(sizes.shape[1]):
             begin = int(blocks.stored[number])
-            told = member_at(reader.read_at(begin, _MEMBER_HEAD))
+            told = member_at(reader.read_at(begin, MEMBER_HEAD))
             want = sizes[:, number].tolist()
             found = [0, 0, 0] if told is None else [told.csize, told.usize, told.records]
             damaged = partial and want[2] < max(found[2], 1)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfrio import _core
 from tfrio.compression.blocks import parse_header
+from tfrio.compression.detect import HEADER_BYTES
 from tfrio.compression.inflate import inflate_block
 from tfrio.compression.salvage import save_block
 from tfrio.errors import CompressedDataError, CorruptRecordError, IndexFileError, from_fault
@@ -30,7 +31,6 @@ __all__ = ["BlockFrames", "Frames", "MappedFrames", "PointFrames", "RangeFrames"
 
 _Int64: TypeAlias = "NDArray[np.int64]"
 
-_HEADER = 12
 _HELD_BLOCKS = 4  # inflated blocks kept, as neighbours are often asked for next
 
 
@@ -201,8 +201,8 @@ def _saved(stored: bytes, header: Header, count: int, error: CompressedDataError
     Raises:
         CompressedDataError: Nothing can be told of its records.
     """
-    told = header.member
-    if told is None or told.records < 0:
+    told = header.told
+    if told is None:
         raise error
     saved = save_block(stored, header.length, told)
     starts, lost = saved.starts()
@@ -241,7 +241,7 @@ def _record_starts(data: Piece, scan: _core.Scan, count: int) -> _Int64 | None:
     Returns:
         Shape (count,); None where it cannot be told which are lost.
     """
-    parts = [scan.spans[:, 0] - _HEADER]
+    parts = [scan.spans[:, 0] - HEADER_BYTES]
     faults: list[int] = []
     while scan.fault is not None:
         faults.append(scan.fault.offset)
@@ -249,7 +249,7 @@ def _record_starts(data: Piece, scan: _core.Scan, count: int) -> _Int64 | None:
         if begin < 0:
             break
         scan = _core.scan(data, begin, -1, False, True)
-        parts.append(scan.spans[:, 0] - _HEADER)
+        parts.append(scan.spans[:, 0] - HEADER_BYTES)
     lost = count - sum(map(len, parts))
     if lost < len(faults) or (lost > len(faults) and len(faults) != 1):
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfrio.compression import member_at
+from tfrio.compression import MEMBER_HEAD, member_at
 from tfrio.records.damage import Damage, without_payload
 from tfrio.records.headers import header_offsets
 from tfrio.records.reader import RecordStream
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tfrio.storage import BinaryReader, Source
 
 __all__ = ["Blocks", "RecordIndex", "build_index", "read_blocks"]
-
-_MEMBER_HEAD = 64  # a block's header takes 36 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,7 @@ def _hop(reader: BinaryReader, size: int) -> Iterator[Member | None]:
     """Yield each member; None, and no more, where one does not tell its sizes."""
     at = 0
     while at < size:
-        member = member_at(reader.read_at(at, _MEMBER_HEAD))
+        member = member_at(reader.read_at(at, MEMBER_HEAD))
         if member is None or member.records < 0 or not 0 < member.csize <= size - at:
             yield None
             return

@@ -84,6 +84,11 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
+def folder_of(path: str) -> str:
+    """Return the folder of a file with its separator, empty for the current one."""
+    return path[: len(path) - len(base_name(path))]
+
+
 def natural_key(path: str) -> list[tuple[str, int]]:
     """Return a sort key under which ``p-2`` comes before ``p-10``."""
     parts = _DIGITS.split(path)
@@ -157,7 +162,7 @@ def find_gaps(paths: Iterable[str]) -> list[ShardGap]:
     for path in paths:
         shard = parse_name(path)
         if shard and (shard.total is not None or shard.width == 5):
-            folder = path[: len(path) - len(base_name(path))]
+            folder = folder_of(path)
             groups[folder + shard.head, shard.total, shard.tail].append(shard.index)
     gaps = (_gap(prefix, total, sorted(set(found))) for (prefix, total, _), found in groups.items())
     return [gap for gap in gaps if gap] + _doubles(groups)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tfrio.records.check import crc_of
-from tfrio.records.names import base_name
+from tfrio.records.names import folder_of
 from tfrio.storage import open_read, size_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def noted_shards(sidecars: Iterable[str], reports: Mapping[str, FileReport]) -> 
     for path in sidecars:
         if not path.endswith(_ENDING):
             continue
-        folder = path[: len(path) - len(base_name(path))]
+        folder = folder_of(path)
         for row in _rows(path):
             shard = folder + row.name
             found = reports.get(shard)

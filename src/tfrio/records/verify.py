@@ -12,7 +12,7 @@ from tfrio.compression.source import usable_threads
 from tfrio.errors import NotTFRecordError, many
 from tfrio.records.check import FileReport, check_file
 from tfrio.records.meter import Meter
-from tfrio.records.names import SIDECAR, ShardGap, base_name
+from tfrio.records.names import SIDECAR, ShardGap, base_name, folder_of
 from tfrio.records.noted import Noted, noted_shards
 from tfrio.records.shards import EMPTY_FILE, LEFTOVER, Ignored, gaps_beside, list_files
 from tfrio.records.totals import Total, check_totals
@@ -216,10 +216,6 @@ def _check(
         return FileReport(name, 0, None, 0, None, 0, problem=text)
 
 
-def _folder(path: str) -> str:
-    return path[: len(path) - len(base_name(path))]
-
-
 def _changed(noted: Noted) -> Finding | None:
     """Compare a sound shard with its manifest; what keeps it from being read is a finding, too."""
     try:
@@ -238,7 +234,7 @@ def _around(
     for report in reports:
         if is_stream(report.path):
             continue  # nothing lies beside it
-        counts.setdefault(_folder(report.path), {})[report.path] = report.records
+        counts.setdefault(folder_of(report.path), {})[report.path] = report.records
     gaps = gaps_beside(path for files in counts.values() for path in files)
     totals: list[Total] = []
     noted: list[Noted] = []
