@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.examples.helpers import KINDLESS, Empty, example, put, sequence
 from tfrio.errors import CorruptRecordError, UsageError
 from tfrio.examples.stats import stats
+from tfrio.examples.tally import is_fill
 from tfrio.examples.writer import Writer
 
 
@@ -171,3 +172,9 @@ def test_a_fill_is_counted_and_left_out_of_the_numbers(tmp_path: Path) -> None:
 def test_a_fill_is_numbers_by_name(tmp_path: Path, fill: object) -> None:
     with pytest.raises(UsageError, match="fill is a dict of numbers by feature"):
         stats(tmp_path / "a", fill=fill)
+
+
+def test_the_fill_is_compared_as_it_is_stored() -> None:
+    assert is_fill(np.int64([0, 1, -9999]), 0.5).tolist() == [False, False, False]
+    assert is_fill(np.int64([0, 1, -9999]), -9999.0).tolist() == [False, False, True]
+    assert is_fill(np.float32([0.1, 0.5, np.nan]), 0.1).tolist() == [True, False, False]

@@ -36,11 +36,9 @@ def shown_fills(paths: Iterable[str]) -> list[ExportFill]:
 
 def agreed(fills: Sequence[ExportFill]) -> dict[str, float]:
     """Return the fill by feature, without features in which exports differ."""
-    found: dict[str, set[float]] = {}
-    for fill in fills:
-        for name, value in fill.values.items():
-            found.setdefault(name, set()).add(value)
-    return {name: values.pop() for name, values in found.items() if len(values) == 1}
+    from tfrio.geo.fills import alike
+
+    return alike(pair for fill in fills for pair in fill.values.items())
 
 
 def told(paths: Iterable[str]) -> tuple[dict[str, float], list[ExportFill]]:

@@ -131,4 +131,6 @@ def _count_fill(value: Any, fill: float | None) -> int:
     """Return how many numbers of a value only fill masked pixels."""
     if fill is None or not isinstance(value, np.ndarray):
         return 0
-    return int((value == value.dtype.type(fill)).sum())
+    from tfrio.examples.tally import is_fill
+
+    return int(is_fill(value, fill).sum())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfrio.examples.layout import NativeColumn
     from tfrio.examples.schema import Kind, Place
 
-__all__ = ["HEADINGS", "FeatureStats"]
+__all__ = ["HEADINGS", "FeatureStats", "is_fill"]
 
 # What ``FeatureStats.cells`` holds.
 HEADINGS: Final = (
@@ -186,7 +186,7 @@ class FeatureStats:
     def _add_numbers(self, values: Array, fill: float | None) -> None:
         self.stored_bytes += 4 * len(values) if values.dtype.kind == "f" else _varint_bytes(values)
         if fill is not None:
-            real = values != (np.float32(fill) if values.dtype.kind == "f" else fill)
+            real = ~is_fill(values, fill)
             self.filled += len(values) - int(real.sum())
             values = values[real]
         if values.dtype.kind == "f":
@@ -240,6 +240,19 @@ class FeatureStats:
         self.mean = before + step * count / total
         self._squares += squares + step * step * self._counted * count / total
         self._counted = total
+
+
+def is_fill(values: Array, fill: float) -> Array:
+    """Return which numbers, as they are stored, are the one that fills masked pixels.
+
+    Args:
+        values: float32 or int64 array.
+        fill: The number; a fraction is no integer's.
+
+    Returns:
+        bool array of the same shape.
+    """
+    return np.asarray(values == (np.float32(fill) if values.dtype.kind == "f" else fill))
 
 
 def _range(pair: tuple[int, int]) -> str:

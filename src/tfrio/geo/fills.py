@@ -14,9 +14,10 @@ from tfrio.storage import is_stream
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from tfrio.geo.manifest import Manifest
     from tfrio.geo.naming import ExportNames
 
-__all__ = ["ExportFill", "exports_beside", "fills_beside"]
+__all__ = ["ExportFill", "alike", "exports_beside", "fills_beside", "manifests_beside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,23 @@ def exports_beside(paths: Iterable[str]) -> Iterator[ExportNames]:
                 yield export
 
 
+def manifests_beside(paths: Iterable[str]) -> Iterator[tuple[str, Manifest]]:
+    """Read the manifests of the images that files are shards of.
+
+    Args:
+        paths: Files.
+
+    Yields:
+        Path and manifest of each export that has one.
+
+    Raises:
+        GeoError: A manifest is damaged.
+    """
+    for export in exports_beside(paths):
+        if export.manifest is not None and not is_of_table(export.manifest):
+            yield export.manifest, read_manifest(export.manifest)
+
+
 def fills_beside(paths: Iterable[str]) -> list[ExportFill]:
     """Read what marks masked pixels in these files.
 
@@ -64,17 +82,23 @@ def fills_beside(paths: Iterable[str]) -> list[ExportFill]:
     Raises:
         GeoError: A manifest is damaged.
     """
-    found = [export.manifest for export in exports_beside(paths)]
-    return [_fill(path) for path in found if path is not None and not is_of_table(path)]
+    return [_fill(path, manifest) for path, manifest in manifests_beside(paths)]
 
 
-def _fill(path: str) -> ExportFill:
-    fills: dict[str, set[float]] = {}
-    shared = []
-    for band in read_manifest(path).bands:
-        if band.kind != "bytes" and not math.isnan(band.fill_value):
-            fills.setdefault(band.feature, set()).add(band.fill_value)
-            if band.nodata_value != band.fill_value:
-                shared.append(band.feature)
-    alike = {name: values.pop() for name, values in fills.items() if len(values) == 1}
-    return ExportFill(path, alike, tuple(name for name in alike if name in shared))
+def alike(fills: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return the fill by feature, without features that have several.
+
+    Args:
+        fills: Features and a fill of each, in any order and number.
+    """
+    found: dict[str, set[float]] = {}
+    for name, value in fills:
+        found.setdefault(name, set()).add(value)
+    return {name: values.pop() for name, values in found.items() if len(values) == 1}
+
+
+def _fill(path: str, manifest: Manifest) -> ExportFill:
+    bands = [b for b in manifest.bands if b.kind != "bytes" and not math.isnan(b.fill_value)]
+    shared = {band.feature for band in bands if band.nodata_value != band.fill_value}
+    fills = alike((band.feature, band.fill_value) for band in bands)
+    return ExportFill(path, fills, tuple(name for name in fills if name in shared))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfrio.errors import GeoError
-from tfrio.geo.fills import exports_beside
-from tfrio.geo.manifest import is_of_table, read_manifest
+from tfrio.geo.fills import manifests_beside
 
 if TYPE_CHECKING:
     from tfrio.examples.repair import RepairReport
@@ -40,13 +39,10 @@ def lost_patches(report: RepairReport) -> list[int]:
 def lost_with(report: RepairReport) -> tuple[str, list[int]] | None:
     """Return the manifest beside a shard and the patches lost; None where there is no manifest."""
     name = report.path.rpartition("/")[2]
-    for export in exports_beside([report.path]):
-        if export.manifest is None or is_of_table(export.manifest):
-            continue
-        manifest = read_manifest(export.manifest)
+    for path, manifest in manifests_beside([report.path]):
         for row in manifest.shards:
             if row.name == name:
-                return export.manifest, _patches(manifest, row, report)
+                return path, _patches(manifest, row, report)
     return None
 
 
