@@ -26,6 +26,7 @@ __all__ = [
     "look_at_table",
     "look_through",
     "record_batches",
+    "rows_of",
     "rows_per_batch",
     "type_text",
     "with_leaf",
@@ -164,7 +165,12 @@ def rows_per_batch(schema: Schema, record_bytes: int) -> int:
     sizes = {"float": 4, "int64": 8, "bytes": 8, "unknown": 0}
     row = sum(sizes[f.kind] * max((f.lengths or (1, 1))[1], 1) for f in schema.values())
     row += record_bytes * any(f.kind == "bytes" for f in schema.values())
-    return max(1, min(_ROWS, _BATCH_BYTES // max(row, 1)))
+    return rows_of(row)
+
+
+def rows_of(row_bytes: int) -> int:
+    """Return how many rows of a size in bytes fit in 64 MiB, at most 65,536."""
+    return max(1, min(_ROWS, _BATCH_BYTES // max(row_bytes, 1)))
 
 
 def _is_list(kind: Any) -> bool:

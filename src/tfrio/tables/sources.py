@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from tfrio.errors import SchemaError, TfrioError, UsageError, require
+from tfrio.tables.arrow import rows_of
 from tfrio.tables.arrow_in import cells_of_arrow, field_of_arrow
 from tfrio.tables.cells import Cells, cells_of_values
 from tfrio.tables.fields import Field, Profile
@@ -333,8 +334,7 @@ def _rows_at_once(metadata: Any) -> int:
     """Return how many rows of a Parquet file fit in 64 MiB, at most 65,536."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     sizes = (group.total_byte_size // max(group.num_rows, 1) for group in groups)
-    largest: int = max(*sizes, 1, 1)
-    return max(1, min(1 << 16, (64 << 20) // largest))
+    return rows_of(max(sizes, default=1))
 
 
 @contextmanager
